@@ -1,0 +1,50 @@
+# Every target sets up what it needs: a virtual environment in .venv, from Python 3.11 or newer alone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadscope
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-compiled test-pure check format bench serve clean
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("nearcast needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@echo "Setting up $(VENV) (once) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Generate a world, match a live stream, explain a few matches
+	@$(BIN)/nearcast demo
+
+test: test-compiled test-pure  ## All tests: compiled, then pure Python with coverage
+
+test-compiled: $(READY)  ## The tests with compiled kernels
+	$(PYTEST)
+
+test-pure: $(READY)  ## The tests with kernels as plain Python; coverage must be 95 % or more
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-report=term --cov-fail-under=95
+
+check: $(READY)  ## Lint, format, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## Put the code in form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Compare the indexes (SUITE=smoke by default)
+	$(BIN)/nearcast bench run $(or $(SUITE),smoke)
+
+serve: $(READY)  ## Answer NDJSON messages on standard input, line by line (SUBSCRIPTIONS=file; generated if not given)
+	@test -n "$(SUBSCRIPTIONS)" || { mkdir -p build && $(BIN)/nearcast generate subscriptions 10000 --out build/wishes.ndjson; }
+	@$(BIN)/nearcast match --subscriptions $(or $(SUBSCRIPTIONS),build/wishes.ndjson) --messages - --batch 1
+
+clean:  ## Remove the environment and everything made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -1,0 +1,34 @@
+"""The `nearcast` command: one file per verb group. Verbs import what they need when they run."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from nearcast.cli import demo, generate, match
+from nearcast.errors import NearcastError
+
+app = typer.Typer(
+    name="nearcast",
+    help="Location-aware publish/subscribe: who wants which message, by words and place.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("match")(match.match)
+app.command("demo")(demo.demo)
+app.add_typer(generate.app, name="generate")
+
+
+def main() -> None:
+    """Errors that nearcast raises on purpose are one line on standard error and exit code 2."""
+    try:
+        app()
+    except NearcastError as error:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,37 @@
+"""Values: what a message and a subscription are, before they become columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nearcast.expression import Expression
+from nearcast.geo import Box, Region
+from nearcast.text import Token
+
+Id = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Words at a place. `ts` is event time in seconds since 1970 (UTC); nothing reads a clock."""
+
+    id: Id
+    tokens: tuple[Token, ...]
+    place: Box
+    ts: float | None = None
+    text: str | None = None
+    payload: Mapping[str, Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A standing wish: an expression that must be true in a region that must be touched."""
+
+    id: Id
+    expression: Expression
+    region: Region
+    subscriber: Id | None = None
+    expires: float | None = None
+    max_events: int | None = None

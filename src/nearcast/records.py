@@ -1,0 +1,204 @@
+"""Rows as files and clients have them (mappings of plain values), to checked values.
+
+Nothing is guessed or changed: what is not plainly legal raises RowError or another NearcastError that says
+what came and what is allowed. The caller keeps such a row aside and goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from nearcast.errors import RowError
+from nearcast.expression import Expression, from_words, parse
+from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region
+from nearcast.geo.regions import shown
+from nearcast.model import Id, Message, Subscription
+from nearcast.text import Analyzer, Token
+
+MAX_TEXT = 1_000_000
+MAX_TERMS = 100_000
+MAX_ID = 500
+SHOWN = 60
+UNORDERED_GAP = 10_001
+"""Between positions of words that came without an order: longer than any phrase, so that none matches."""
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SIDES = ("west", "south", "east", "north")
+
+
+def read_message(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Message:
+    """Columns: id; text or terms; lon, lat or west, south, east, north; optional ts."""
+    _mapping(record)
+    identity = read_id(record)
+    tokens, text = _words(record, analysis)
+    return Message(identity, tokens, space.check_place(_place(record)), _time(record, "ts"), text)
+
+
+def read_subscription(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Subscription:
+    """Columns: id; expression or terms; region, or west, south, east, north, or lon, lat, radius_m;
+    optional subscriber, expires, max_events."""
+    _mapping(record)
+    return Subscription(
+        read_id(record),
+        _expression(record, analysis),
+        space.check_region(_region(record)),
+        read_id(record, "subscriber") if _given(record, "subscriber") else None,
+        _time(record, "expires"),
+        _count(record, "max_events"),
+    )
+
+
+def read_id(record: Mapping[str, Any], name: str = "id") -> Id:
+    value = record.get(name)
+    if isinstance(value, str) and 0 < len(value) <= MAX_ID:
+        return _utf8(value, name)
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return value
+    raise RowError(f"{name}: {_shown(value)} given; text of 1 to {MAX_ID} characters or a 64-bit integer needed")
+
+
+def number(record: Mapping[str, Any], name: str) -> float:
+    """A finite number, or text that is plainly one (a file may have it so)."""
+    value = record.get(name)
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip(" ")):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308:
+        return float(value)
+    raise RowError(f"{name}: {_shown(value)} given; a finite decimal number needed")
+
+
+def _mapping(record: object) -> None:
+    if not isinstance(record, Mapping):
+        raise RowError(f"{_shown(record)} given; an object with named fields needed")
+
+
+def _given(record: Mapping[str, Any], name: str) -> bool:
+    return record.get(name) not in (None, "")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = repr(value) if isinstance(value, str | float | bool) else shown(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _utf8(text: str, name: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowError(f"{name}: half a surrogate pair at character {error.start + 1}; Unicode text needed") from None
+    return text
+
+
+def _words(record: Mapping[str, Any], analysis: Analyzer) -> tuple[tuple[Token, ...], str | None]:
+    if not _given(record, "text") and _given(record, "terms"):
+        words = dict.fromkeys(_terms(record["terms"]))
+        return tuple(Token(word, i * UNORDERED_GAP) for i, word in enumerate(words)), None
+    text = record.get("text")
+    if not isinstance(text, str):
+        raise RowError(f"text: {_shown(text)} given; text (or terms) needed")
+    if not text.strip():
+        raise RowError("text: only white space given; at least one character needed")
+    if len(text) > MAX_TEXT:
+        raise RowError(f"text: {len(text):,} characters given; at most {MAX_TEXT:,} allowed")
+    return tuple(analysis.tokens(_utf8(text, "text"))), text
+
+
+def _terms(value: object) -> list[str]:
+    """Words as they are, without analysis: a list of text or integers, or text with spaces between."""
+    listed = value.split() if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not listed:
+        raise RowError(f"terms: {_shown(value)} given; a list of words or integers needed")
+    if len(listed) > MAX_TERMS:
+        raise RowError(f"terms: {len(listed):,} given; at most {MAX_TERMS:,} allowed")
+    return [_term(item) for item in listed]
+
+
+def _term(item: object) -> str:
+    if isinstance(item, str) and item:
+        return _utf8(item, "terms")
+    if isinstance(item, int) and not isinstance(item, bool) and -(2**63) <= item < 2**63:
+        return str(item)
+    raise RowError(f"terms: {_shown(item)} among them; words or integers needed")
+
+
+def _expression(record: Mapping[str, Any], analysis: Analyzer) -> Expression:
+    if _given(record, "expression") == _given(record, "terms"):
+        raise RowError("either expression or terms needed")
+    if _given(record, "terms"):
+        return from_words(_terms(record["terms"]))
+    source = record["expression"]
+    if not isinstance(source, str):
+        raise RowError(f"expression: {_shown(source)} given; text needed")
+    return parse(_utf8(source, "expression"), analysis)
+
+
+def _place(record: Mapping[str, Any]) -> Box:
+    if any(_given(record, side) for side in _SIDES):
+        return Box(*(number(record, side) for side in _SIDES))
+    x, y = number(record, "lon"), number(record, "lat")
+    return Box(x, y, x, y)
+
+
+def _region(record: Mapping[str, Any]) -> Region:
+    ways = {
+        "region": _given(record, "region"),
+        "west,south,east,north": any(_given(record, side) for side in _SIDES),
+        "lon,lat,radius_m": any(_given(record, name) for name in ("lon", "lat", "radius_m")),
+    }
+    chosen = [way for way, given in ways.items() if given]
+    if len(chosen) != 1:
+        raise RowError(f"{' and '.join(chosen) or 'no place'} given; one of {', '.join(ways)} needed")
+    if chosen == ["region"]:
+        return _written_region(record["region"])
+    if chosen == ["lon,lat,radius_m"]:
+        return Circle(*(number(record, name) for name in ("lon", "lat", "radius_m")))
+    return Box(*(number(record, side) for side in _SIDES))
+
+
+def _written_region(value: object) -> Region:
+    if isinstance(value, str):
+        return parse_region(_utf8(value, "region"))
+    if isinstance(value, Mapping):
+        return from_geojson(value)
+    raise RowError(f"region: {_shown(value)} given; GeoJSON or WKT needed")
+
+
+def _count(record: Mapping[str, Any], name: str) -> int | None:
+    if not _given(record, name):
+        return None
+    value = number(record, name)
+    if value < 1 or value != int(value):
+        raise RowError(f"{name}: {_shown(record[name])} given; a whole number of at least 1 needed")
+    return int(value)
+
+
+def _time(record: Mapping[str, Any], name: str) -> float | None:
+    """Seconds since 1970. Text is ISO 8601 (UTC unless it says otherwise); a number is seconds."""
+    if not _given(record, name):
+        return None
+    value = record[name]
+    try:
+        return _seconds(value)
+    except (ValueError, OverflowError, OSError):
+        raise RowError(
+            f"{name}: {_shown(value)} given; ISO 8601 or seconds since 1970 up to the year 9999 needed"
+        ) from None
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value) else datetime.fromisoformat(value.strip())
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    datetime.fromtimestamp(value, UTC)  # raises when out of range
+    return float(value)

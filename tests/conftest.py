@@ -1,0 +1,27 @@
+"""Settings of the whole run: Hypothesis profiles, real data, one signature per kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from nearcast.kernels import jit
+
+settings.register_profile(
+    "laws", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "laws"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_kernel_keeps_one_signature() -> Iterator[None]:
+    """After all tests: a second signature means an argument got past the seal, and a request would wait."""
+    yield
+    several = {name: n for name, n in jit.signatures().items() if n > 1}
+    assert not several, f"kernels compiled for several layouts: {several}"
