@@ -359,9 +359,7 @@ def test_precedence_is_that_of_python(parts: list[str]) -> None:
 
 
 mixtures = st.lists(
-    st.sampled_from(
-        ["a", "b", "the", "#t", "AND", "OR", "NOT", "&", "|", "-", "(", ")", '"', "“", "”", " ", "東京"]
-    )
+    st.sampled_from(["a", "b", "the", "#t", "AND", "OR", "NOT", "&", "|", "-", "(", ")", '"', "“", "”", " ", "東京"])
     | st.text(max_size=3),
     max_size=30,
 ).map("".join)

@@ -316,9 +316,7 @@ def test_drawn_polygons_that_need_no_cut_are_only_moved() -> None:
     moved = earth.check_region(polygon([(180, 0), (200, 0), (200, 5), (180, 5)]))
     assert isinstance(moved, Polygon)
     assert earth.region_boxes(moved) == (Box(-180, 0, -160, 5),)
-    parts = multipolygon(
-        [polygon([(170, 0), (190, 0), (180, 5)]), polygon([(-180, 0), (-170, 0), (-170, 9)])]
-    )
+    parts = multipolygon([polygon([(170, 0), (190, 0), (180, 5)]), polygon([(-180, 0), (-170, 0), (-170, 9)])])
     merged = earth.check_region(parts)
     assert all(-180 <= b.west <= b.east <= 180 for b in earth.region_boxes(merged))
     assert earth.intersects(merged, point(-172, 0.5))
@@ -446,9 +444,7 @@ def test_a_circle_covers_all_around(x: float, y: float, radius: float, bearing: 
     angle, turn, lat = part * radius / EARTH_RADIUS_M, math.radians(bearing), math.radians(y)
     sine = math.sin(lat) * math.cos(angle) + math.cos(lat) * math.sin(angle) * math.cos(turn)
     py = math.degrees(math.asin(max(-1.0, min(1.0, sine))))
-    east = math.atan2(
-        math.sin(turn) * math.sin(angle) * math.cos(lat), math.cos(angle) - math.sin(lat) * sine
-    )
+    east = math.atan2(math.sin(turn) * math.sin(angle) * math.cos(lat), math.cos(angle) - math.sin(lat) * sine)
     px = (x + math.degrees(east) + 540.0) % 360.0 - 180.0
     region, place = circle(x, y, radius), point(px, py)
     assert covered(earth, region, place) or not earth.intersects(region, place)
@@ -604,12 +600,8 @@ def test_polygons_with_a_hole_hold_exactly_their_points(hole: Ring) -> None:
 
 
 @quick
-@given(
-    simple_rings(1, 7), st.booleans(), st.lists(st.tuples(*[st.integers(-1, 17)] * 4), min_size=6, max_size=6)
-)
-def test_polygons_meet_exactly_the_boxes_they_should(
-    ring: Ring, as_hole: bool, quads: list[tuple[int, ...]]
-) -> None:
+@given(simple_rings(1, 7), st.booleans(), st.lists(st.tuples(*[st.integers(-1, 17)] * 4), min_size=6, max_size=6))
+def test_polygons_meet_exactly_the_boxes_they_should(ring: Ring, as_hole: bool, quads: list[tuple[int, ...]]) -> None:
     rings = [eight, ring] if as_hole else [ring]
     region = polygon_or_skip(*rings)
     for x1, y1, x2, y2 in quads:

@@ -243,10 +243,8 @@ documents = st.fixed_dictionaries(
     {"type": st.sampled_from(["Point", "Polygon", "MultiPolygon", "Feature", "Other"]) | json_values},
     optional={
         "coordinates": json_values | st.lists(st.lists(st.lists(st.integers(0, 3)))),
-        "geometry": json_values
-        | st.fixed_dictionaries({"type": st.just("Point"), "coordinates": json_values}),
-        "properties": json_values
-        | st.fixed_dictionaries({}, optional={"box": st.booleans(), "radius_m": json_values}),
+        "geometry": json_values | st.fixed_dictionaries({"type": st.just("Point"), "coordinates": json_values}),
+        "properties": json_values | st.fixed_dictionaries({}, optional={"box": st.booleans(), "radius_m": json_values}),
         "bbox": json_values | st.lists(st.integers(0, 3), min_size=4, max_size=4),
     },
 )
@@ -305,9 +303,7 @@ def earth_boxes(draw: st.DrawFn) -> Box:
 
 
 @st.composite
-def polygons(
-    draw: st.DrawFn, x: st.SearchStrategy[float] = tens_x, y: st.SearchStrategy[float] = tens_y
-) -> Polygon:
+def polygons(draw: st.DrawFn, x: st.SearchStrategy[float] = tens_x, y: st.SearchStrategy[float] = tens_y) -> Polygon:
     corners = draw(st.lists(st.tuples(x, y), min_size=3, max_size=4, unique=True))
     try:
         return polygon(corners)

@@ -80,9 +80,7 @@ def test_batching_changes_nothing(name: str, world: Flat) -> None:
 @given(world=flat_worlds, past=flat_rows(0, 20))
 def test_history_changes_nothing_but_the_cost(name: str, world: Flat, past: list) -> None:
     index = build(name, flat_subscriptions(world.subscriptions), history=flat_messages(past))
-    assert index.match(flat_messages(world.messages)).as_set() == flat_truth(
-        world.subscriptions, world.messages
-    )
+    assert index.match(flat_messages(world.messages)).as_set() == flat_truth(world.subscriptions, world.messages)
 
 
 @every_index
@@ -91,9 +89,7 @@ def test_one_by_one_equals_bulk(name: str, world: Flat) -> None:
     index = create(name)
     slots = [int(index.insert(flat_subscriptions([row]))[0]) for row in world.subscriptions]
     assert slots == list(range(len(world.subscriptions)))
-    assert index.match(flat_messages(world.messages)).as_set() == flat_truth(
-        world.subscriptions, world.messages
-    )
+    assert index.match(flat_messages(world.messages)).as_set() == flat_truth(world.subscriptions, world.messages)
 
 
 @every_index
@@ -138,9 +134,7 @@ def test_removal_of_expressions(name: str, world: World, unwanted: set[int]) -> 
     assert index.match(batch).as_set() == {(m, s) for m, s in world.truth() if s not in gone}
     again = index.insert(columns)
     found = index.match(batch).as_set()
-    assert found == {(m, s) for m, s in world.truth() if s not in gone} | {
-        (m, int(again[s])) for m, s in world.truth()
-    }
+    assert found == {(m, s) for m, s in world.truth() if s not in gone} | {(m, int(again[s])) for m, s in world.truth()}
 
 
 @every_index

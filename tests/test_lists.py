@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from nearcast.indexes.lists import GrowingLists
 
-steps = st.lists(
-    st.tuples(st.booleans(), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 20)), max_size=20))
-)
+steps = st.lists(st.tuples(st.booleans(), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 20)), max_size=20)))
 
 
 @given(steps=steps)

@@ -22,9 +22,7 @@ DIRTY_SAMPLE = Path(__file__).parents[2] / "shared" / "data" / "dirty_sample.jso
 
 # Characters on which rules meet: marks of several classes, invisible ones, scripts without spaces, signs.
 TRICKY = "aAiIİıßſǅΣςᾳ\u0345é\u0301\u0316\u0307\u0327\u0334'’ʼ.,_-#＃@09٣²½Ⅷ①ﬁ\u200b\u200d\u00ad\ufe0f\u034f"
-TRICKY += (
-    "東京らーかがハﾊﾞ\uff9f\u3099한\u1100\u1161\u11a8กำ\u0e49ལ\u0f73\u0f71ក្\u17b4😀🏽1\u20e3\x00\n \ud800"
-)
+TRICKY += "東京らーかがハﾊﾞ\uff9f\u3099한\u1100\u1161\u11a8กำ\u0e49ལ\u0f73\u0f71ក្\u17b4😀🏽1\u20e3\x00\n \ud800"
 texts = st.text() | st.text(alphabet=TRICKY) | st.text(alphabet=st.characters(codec="ascii"))
 
 
@@ -78,9 +76,7 @@ def test_scripts_without_spaces_give_letters_and_katakana_and_hangul_stay_togeth
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
-    "invisible", "\u00ad\u034f\u200b\u200c\u200d\u200e\u202e\u2060\u2066\ufe0f\ufeff\u3164"
-)
+@pytest.mark.parametrize("invisible", "\u00ad\u034f\u200b\u200c\u200d\u200e\u202e\u2060\u2066\ufe0f\ufeff\u3164")
 def test_invisible_characters_make_no_word_different(invisible: str) -> None:
     assert words(f"{invisible}ra{invisible}men{invisible}") == ["ramen"]
 
@@ -151,9 +147,7 @@ def test_analyzers_are_values() -> None:
 
 
 def test_threads_share_an_analyzer() -> None:
-    vocabulary = [
-        f"{stem}{ending}" for stem in map("x{}y".format, "abcdefghij") for ending in ("ing", "ed", "s")
-    ]
+    vocabulary = [f"{stem}{ending}" for stem in map("x{}y".format, "abcdefghij") for ending in ("ing", "ed", "s")]
     text = " ".join(vocabulary * 20)
     expected = words(text, "english")
     fresh = Analyzer("english")

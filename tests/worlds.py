@@ -120,9 +120,7 @@ _lattice = st.integers(0, 8).map(float)
 
 def _boxes(xs: st.SearchStrategy[float], ys: st.SearchStrategy[float], wrap: bool) -> st.SearchStrategy[Box]:
     spans = st.tuples(xs, xs) if wrap else st.tuples(xs, xs).map(sorted)
-    return st.tuples(spans, st.tuples(ys, ys).map(sorted)).map(
-        lambda s: Box(s[0][0], s[1][0], s[0][1], s[1][1])
-    )
+    return st.tuples(spans, st.tuples(ys, ys).map(sorted)).map(lambda s: Box(s[0][0], s[1][0], s[0][1], s[1][1]))
 
 
 def _polygons(xs: st.SearchStrategy[float], ys: st.SearchStrategy[float]) -> st.SearchStrategy[Polygon]:
@@ -139,9 +137,7 @@ def worlds(draw: st.DrawFn) -> World:
     on_earth = draw(st.booleans())
     space: Space = earth if on_earth else SQUARE
     xs, ys = (_longitudes, _latitudes) if on_earth else (_lattice, _lattice)
-    radii = st.sampled_from(
-        [0.0, 111_000.0, 2_000_000.0, 12_000_000.0, 20_100_000.0] if on_earth else [0.0, 1.0, 5.0]
-    )
+    radii = st.sampled_from([0.0, 111_000.0, 2_000_000.0, 12_000_000.0, 20_100_000.0] if on_earth else [0.0, 1.0, 5.0])
     points = st.tuples(xs, ys)
     regions = st.one_of(
         _boxes(xs, ys, on_earth),

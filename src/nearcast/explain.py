@@ -75,9 +75,7 @@ def _verdict(clause: Clause, message: Message) -> Verdict:
     missing += _quoted(p for p in clause.phrases if not phrase_found(p, positions))
     unwanted = sorted(clause.forbidden & positions.keys())
     unwanted += _quoted(p for p in clause.forbidden_phrases if phrase_found(p, positions))
-    verdict = Verdict(
-        clause, tuple(sorted(clause.required & positions.keys())), tuple(missing), tuple(unwanted)
-    )
+    verdict = Verdict(clause, tuple(sorted(clause.required & positions.keys())), tuple(missing), tuple(unwanted))
     assert verdict.holds == clause.accepts(message.tokens)
     return verdict
 

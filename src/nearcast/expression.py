@@ -91,8 +91,7 @@ def phrase_found(phrase: Phrase, positions: Mapping[str, AbstractSet[int]]) -> b
     if anchor is None:
         return True
     return any(
-        all(place - anchor_offset + offset in positions[word] for offset, word in words)
-        for place in positions[anchor]
+        all(place - anchor_offset + offset in positions[word] for offset, word in words) for place in positions[anchor]
     )
 
 

@@ -133,9 +133,7 @@ class Hub:
 
     def _known(self, subscription: Id) -> _Held:
         if subscription not in self._held:
-            raise UnknownSubscriptionError(
-                f"subscription {subscription!r} given; no such one of {len(self)} is held"
-            )
+            raise UnknownSubscriptionError(f"subscription {subscription!r} given; no such one of {len(self)} is held")
         return self._held[subscription]
 
     # -- messages -----------------------------------------------------------------------------------

@@ -129,9 +129,7 @@ class Lexicon:
         """The lexicon that `to_arrow` wrote."""
         metadata: dict[bytes, bytes] = table.schema.metadata or {}
         if not {_ANALYZER_KEY, _MESSAGES_KEY} <= metadata.keys():
-            raise ColumnsError(
-                "a lexicon's table names its analyzer and messages in its metadata; this has none"
-            )
+            raise ColumnsError("a lexicon's table names its analyzer and messages in its metadata; this has none")
         lexicon = cls(metadata[_ANALYZER_KEY].decode())
         lexicon.messages = int(metadata[_MESSAGES_KEY])
         lexicon.intern_all(_column(table, "word", pa.string()).to_pylist())
@@ -143,9 +141,7 @@ class Lexicon:
     def _check(self, terms: NDArray[np.int32], lowest: int) -> None:
         least, most = int(np.min(terms)), int(np.max(terms))
         if least < lowest or most >= len(self):
-            raise ColumnsError(
-                f"terms {least} to {most} came; {lowest} to {len(self) - 1} are in the lexicon"
-            )
+            raise ColumnsError(f"terms {least} to {most} came; {lowest} to {len(self) - 1} are in the lexicon")
 
 
 def _column(table: pa.Table, name: str, kind: Any) -> pa.ChunkedArray:
@@ -153,7 +149,5 @@ def _column(table: pa.Table, name: str, kind: Any) -> pa.ChunkedArray:
         raise ColumnsError(f"a lexicon's table has a column {name!r}; this one has {table.column_names}")
     column = table[name].cast(kind)
     if column.null_count:
-        raise ColumnsError(
-            f"column {name!r} of a lexicon's table has {column.null_count} nulls; none are allowed"
-        )
+        raise ColumnsError(f"column {name!r} of a lexicon's table has {column.null_count} nulls; none are allowed")
     return column

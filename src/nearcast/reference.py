@@ -18,9 +18,7 @@ from nearcast.model import Id, Message, Subscription
 
 def matches(subscription: Subscription, message: Message, space: Space = earth) -> bool:
     """The region touches the place and some clause is true of the words."""
-    return space.intersects(subscription.region, message.place) and subscription.expression.accepts(
-        message.tokens
-    )
+    return space.intersects(subscription.region, message.place) and subscription.expression.accepts(message.tokens)
 
 
 def match(
@@ -66,9 +64,7 @@ class Current:
 
     def move(self, subscription: Id, region: Region) -> set[Change]:
         before = self._subscriptions[subscription]
-        self._subscriptions[subscription] = Subscription(
-            before.id, before.expression, region, before.subscriber
-        )
+        self._subscriptions[subscription] = Subscription(before.id, before.expression, region, before.subscriber)
         return self._changes()
 
     def arrive(self, message: Message, expires: float) -> set[Change]:

@@ -107,9 +107,7 @@ def _mapped(path: Path, name: str, told: Mapping[str, Any]) -> NDArray[Any]:
     except (OSError, ValueError) as error:
         raise SnapshotError(f"{path}: array {name} is missing or truncated ({error})") from None
     if array.dtype.str != told["dtype"] or list(array.shape) != told["shape"]:
-        raise SnapshotError(
-            f"{path}: array {name} is {array.dtype}{list(array.shape)}, the header says otherwise"
-        )
+        raise SnapshotError(f"{path}: array {name} is {array.dtype}{list(array.shape)}, the header says otherwise")
     return np.asarray(array)
 
 

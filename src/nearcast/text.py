@@ -159,8 +159,7 @@ _HAN_AND_HIRAGANA = (
     "\u3041-\u3096\u309d-\u309f\U0001b001-\U0001b11f\U0001b132\U0001b150-\U0001b152"
 )
 _KATAKANA = (
-    "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    "\U0001aff0-\U0001b000\U0001b120-\U0001b122\U0001b155\U0001b164-\U0001b167"
+    "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b000\U0001b120-\U0001b122\U0001b155\U0001b164-\U0001b167"
 )
 _SOUTH_EAST_ASIAN = (  # blocks of the scripts that UAX #14 gives the class SA
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -192,9 +191,7 @@ def _unicode_word() -> re.Pattern[str]:
     """Each repetition below is over classes without a common character, so nothing is tried twice."""
     thai_like = [code for first, last in _SOUTH_EAST_ASIAN for code in range(first, last + 1)]
     solo = _HAN_AND_HIRAGANA + _ranges(code for code in thai_like if chr(code).isalpha())
-    marks = _ranges(
-        code for code in range(_MARKS_AND_CONTROLS_END) if category(chr(code)) in ("Mn", "Mc", "Me")
-    )
+    marks = _ranges(code for code in range(_MARKS_AND_CONTROLS_END) if category(chr(code)) in ("Mn", "Mc", "Me"))
     joined = rf"[^\W{solo}{_KATAKANA}]"
     letter = rf"[^\W\d_{solo}{_KATAKANA}]"
     run = rf"{joined}+(?:[{marks}]+{joined}*)*"

@@ -109,9 +109,7 @@ class MessageBatch:
         return cls.from_values(values, lexicon, space=space), [m.id for m in values], rejected
 
     @classmethod
-    def from_values(
-        cls, messages: Sequence[Message], lexicon: Lexicon, *, space: Space = earth
-    ) -> MessageBatch:
+    def from_values(cls, messages: Sequence[Message], lexicon: Lexicon, *, space: Space = earth) -> MessageBatch:
         """From messages that were checked. Words outside the lexicon can match nothing and get no term."""
         sides: list[tuple[float, float, float, float]] = []
         owners: list[int] = []

@@ -40,9 +40,7 @@ def seal_boxes(boxes: ArrayLike) -> NDArray[np.float64]:
     return sealed
 
 
-def seal_runs(
-    starts: ArrayLike, values: ArrayLike, n_rows: int, what: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def seal_runs(starts: ArrayLike, values: ArrayLike, n_rows: int, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """A CSR pair (int64 starts, int32 values) of n_rows runs, checked from end to end."""
     run_from = seal(starts, np.int64, f"{what}_from")
     run = seal(values, np.int32, what)
@@ -96,16 +94,12 @@ def flat_from_arrow(
     names = ("west", "south", "east", "north") if "west" in table.column_names else ("lon", "lat") * 2
     missing = [name for name in (*names, "terms") if name not in table.column_names]
     if missing:
-        raise ColumnsError(
-            f"columns {table.column_names} given; terms and west,south,east,north or lon,lat needed"
-        )
+        raise ColumnsError(f"columns {table.column_names} given; terms and west,south,east,north or lon,lat needed")
     sides = [table[name].cast(pa.float64()).to_numpy(zero_copy_only=False) for name in names]
     boxes = np.ascontiguousarray(np.stack(sides, axis=1))
     lists = table["terms"].combine_chunks()
     lists = lists.cast(pa.large_list(pa.int32()))
-    term_from = np.concatenate([[0], np.cumsum(lists.value_lengths().fill_null(0).to_numpy())]).astype(
-        np.int64
-    )
+    term_from = np.concatenate([[0], np.cumsum(lists.value_lengths().fill_null(0).to_numpy())]).astype(np.int64)
     terms = _sorted_runs(term_from, lists.flatten().to_numpy(zero_copy_only=False).astype(np.int32))
     absent = lists.is_null().to_numpy(zero_copy_only=False)
     checks = [

@@ -119,9 +119,7 @@ class SubscriptionColumns:
             parts = space.region_boxes(subscription.region)
             for clause in subscription.expression.clauses:
                 for part in parts:
-                    rows.add(
-                        number, clause, (part.west, part.south, part.east, part.north), subscription.region
-                    )
+                    rows.add(number, clause, (part.west, part.south, part.east, part.north), subscription.region)
         return rows.columns(len(subscriptions), space)
 
     def to_arrow(self) -> pa.Table:
@@ -143,9 +141,7 @@ class _Rows:
         self._circles: list[tuple[float, float, float]] = []
         self._polygons: dict[int, Any] = {}
 
-    def add(
-        self, owner: int, clause: Clause, sides: tuple[float, float, float, float], region: Region
-    ) -> None:
+    def add(self, owner: int, clause: Clause, sides: tuple[float, float, float, float], region: Region) -> None:
         entry = len(self._sides)
         self._sides.append(sides)
         self._owners.append(owner)
@@ -166,9 +162,7 @@ class _Rows:
 
     def _encoded(self, clause: Clause) -> list[int]:
         signed = [(1, p) for p in clause.phrases] + [(0, p) for p in clause.forbidden_phrases]
-        return [
-            n for sign, phrase in sorted(signed, key=str) for n in (sign, len(phrase), *self._terms(phrase))
-        ]
+        return [n for sign, phrase in sorted(signed, key=str) for n in (sign, len(phrase), *self._terms(phrase))]
 
     def _terms(self, phrase: Phrase) -> list[int]:
         return [HOLE if word is None else self._lexicon.intern(word) for word in phrase]

@@ -133,9 +133,7 @@ def _from_feature(feature: Mapping[str, Any]) -> Region:
     if geometry is None and properties.get("box") is True:
         return _from_bbox(feature.get("bbox"))
     if not isinstance(geometry, Mapping):
-        raise RegionError(
-            f"a GeoJSON region is {GEOJSON_ALLOWED}; got a Feature with geometry {shown(geometry)}"
-        )
+        raise RegionError(f"a GeoJSON region is {GEOJSON_ALLOWED}; got a Feature with geometry {shown(geometry)}")
     region = _from_geometry(geometry)
     if isinstance(region, Box) and "radius_m" in properties:
         return Circle(region.west, region.south, number(properties["radius_m"], "property radius_m"))
@@ -154,10 +152,7 @@ def _from_geometry(geometry: Mapping[str, Any]) -> Region:
 
 
 def _from_rings(coordinates: object) -> Polygon:
-    rings = [
-        [_position(position) for position in _array(ring, "a ring")]
-        for ring in _array(coordinates, "a Polygon")
-    ]
+    rings = [[_position(position) for position in _array(ring, "a ring")] for ring in _array(coordinates, "a Polygon")]
     if not rings:
         raise RegionError("a Polygon needs an exterior ring, got no coordinates")
     return polygon(rings[0], rings[1:])
@@ -215,9 +210,7 @@ def _from_envelope(inside: str) -> Box:
     try:
         west, east, north, south = (float(part) for part in inside.split(","))
     except ValueError:
-        raise RegionError(
-            f"ENVELOPE takes four numbers (west, east, north, south), got {shown(inside)}"
-        ) from None
+        raise RegionError(f"ENVELOPE takes four numbers (west, east, north, south), got {shown(inside)}") from None
     return Box(west, south, east, north)
 
 

@@ -212,9 +212,7 @@ def _shape(box: Box) -> shapely.Geometry:
 
 def _check_box(value: object) -> None:
     if not isinstance(value, Box):
-        raise RegionError(
-            f"a place is a Box (a point has west == east and south == north), got {shown(value)}"
-        )
+        raise RegionError(f"a place is a Box (a point has west == east and south == north), got {shown(value)}")
 
 
 def _check_ordered(box: Box) -> None:

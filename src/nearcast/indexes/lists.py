@@ -33,9 +33,7 @@ class GrowingLists:
     @property
     def arrays(self) -> Lists:
         """What kernels read and write."""
-        return Lists(
-            self._start[: self._n], self._count[: self._n], self._klass[: self._n], self._pool, self._state
-        )
+        return Lists(self._start[: self._n], self._count[: self._n], self._klass[: self._n], self._pool, self._state)
 
     @property
     def nbytes(self) -> int:
