@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, settings
 
 from nearcast.kernels import jit
 
+_slow = [HealthCheck.too_slow]
 settings.register_profile(
-    "laws", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "laws", deadline=None, max_examples=15 if jit.PURE else 40, suppress_health_check=_slow, derandomize=True
 )
-settings.register_profile("thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", deadline=None, max_examples=500, suppress_health_check=_slow)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "laws"))
 
 

@@ -48,22 +48,16 @@ def create(name: str, history: MessageBatch | None = None, **options: Any) -> En
     if name not in CATALOGUE:
         raise CatalogueError(f"index {name!r} given; there are {', '.join(CATALOGUE)}")
     if variant and variant not in VARIANTS.get(name, {}):
-        raise CatalogueError(
-            f"{name}:{variant} given; variants are {', '.join(VARIANTS.get(name, {})) or 'none'}"
-        )
+        raise CatalogueError(f"{name}:{variant} given; variants are {', '.join(VARIANTS.get(name, {})) or 'none'}")
     options = (VARIANTS[name][variant] if variant else {}) | options
-    allowed = [
-        p for p in inspect.signature(CATALOGUE[name].__init__).parameters if p not in ("self", "history")
-    ]
+    allowed = [p for p in inspect.signature(CATALOGUE[name].__init__).parameters if p not in ("self", "history")]
     unknown = [option for option in options if option not in allowed]
     if unknown:
         raise CatalogueError(f"{name}: option {unknown[0]!r} given; it takes {', '.join(allowed) or 'none'}")
     return CATALOGUE[name](history=history, **options)
 
 
-def build(
-    name: str, columns: SubscriptionColumns, history: MessageBatch | None = None, **options: Any
-) -> EntryIndex:
+def build(name: str, columns: SubscriptionColumns, history: MessageBatch | None = None, **options: Any) -> EntryIndex:
     """An index of these subscriptions: subscription i of the columns has slot i."""
     index = create(name, history, **options)
     index.insert(columns)

@@ -70,9 +70,7 @@ class EntryTable:
         """All entries of these slots, which must be in use."""
         inside = (slots >= 0) & (slots < self._slots.top)
         if not inside.all() or (self._first_entry[slots] == NO_ENTRY).any():
-            raise CatalogueError(
-                f"slots {slots[:5].tolist()}…: not in use; remove takes slots that insert gave"
-            )
+            raise CatalogueError(f"slots {slots[:5].tolist()}…: not in use; remove takes slots that insert gave")
         if len(np.unique(slots)) != len(slots):
             raise CatalogueError("remove was given the same slot twice")
         chains = []
@@ -90,9 +88,7 @@ class EntryTable:
             "terms": self._terms.top * 4 + self._term_from[:used].nbytes + self._term_count[:used].nbytes,
             "slots": self._slot_of[:used].nbytes + self._next_entry[:used].nbytes,
         }
-        sizes["slots"] += (
-            self._first_entry[: self._slots.top].nbytes + self.generation[: self._slots.top].nbytes
-        )
+        sizes["slots"] += self._first_entry[: self._slots.top].nbytes + self.generation[: self._slots.top].nbytes
         return sizes | ({"conditions": self._extra.nbytes} if self._extra else {})
 
     # -- writing ------------------------------------------------------------------------------------
@@ -138,9 +134,7 @@ class EntryTable:
         self._first_entry = enlarged(self._first_entry, self._slots.top, NO_ENTRY)
         self.generation = enlarged(self.generation, self._slots.top)
 
-    def _link(
-        self, entries: NDArray[np.int64], slots: NDArray[np.int64], owner: NDArray[np.int32] | None
-    ) -> None:
+    def _link(self, entries: NDArray[np.int64], slots: NDArray[np.int64], owner: NDArray[np.int32] | None) -> None:
         self._next_entry[entries] = NO_ENTRY
         if owner is None:
             self._slot_of[entries] = slots
@@ -199,9 +193,7 @@ class EntryTable:
         table._slots = FreeNumbers.restored(arrays["slots"])
         table._several = bool(arrays["several"][0])
         table.space = _space_restored(arrays["space"])
-        table._terms = Pool.restored(
-            *(arrays[f"terms.{name}"] for name in ("values", "free_length", "free_start"))
-        )
+        table._terms = Pool.restored(*(arrays[f"terms.{name}"] for name in ("values", "free_length", "free_start")))
         if "extra.circles" in arrays:
             extra = {name[6:]: array for name, array in arrays.items() if name.startswith("extra.")}
             table._extra = _Extra.restored(extra)
@@ -213,11 +205,7 @@ def _space_state(space: Space | None) -> NDArray[np.float64]:
     if space is None:
         return np.zeros(0)
     bounds = space.bounds
-    return (
-        np.array([np.nan])
-        if space == earth
-        else np.array([bounds.west, bounds.south, bounds.east, bounds.north])
-    )
+    return np.array([np.nan]) if space == earth else np.array([bounds.west, bounds.south, bounds.east, bounds.north])
 
 
 def _space_restored(state: NDArray[np.float64]) -> Space | None:
@@ -290,9 +278,7 @@ class _Extra:
         order = batch.order
         if order is None:
             if self._phrase_count[entries].any():
-                raise ColumnsError(
-                    "a phrase was asked for, but this batch has no word order (use from_records)"
-                )
+                raise ColumnsError("a phrase was asked for, but this batch has no word order (use from_records)")
             empty = np.zeros(0, dtype=np.int32)
             order = WordOrder(np.zeros(batch.count + 1, dtype=np.int64), empty, empty)
         keep = np.ones(len(rows), dtype=np.bool_)
@@ -308,9 +294,7 @@ class _Extra:
         entries: NDArray[np.int32],
         keep: NDArray[np.bool_],
     ) -> None:
-        shapes = [
-            (i, self._polygons[e]) for i, e in enumerate(entries.tolist()) if keep[i] and e in self._polygons
-        ]
+        shapes = [(i, self._polygons[e]) for i, e in enumerate(entries.tolist()) if keep[i] and e in self._polygons]
         if not shapes:
             return
         chosen = np.array([i for i, _ in shapes])
