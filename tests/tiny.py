@@ -4,4 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-TINY: dict[str, tuple[str, dict[str, Any]]] = {}
+TINY: dict[str, tuple[str, dict[str, Any]]] = {
+    "tiny spatial-first": ("spatial-first", {"b": 2, "B": 4}),
+    "tiny ir-tree": ("ir-tree", {"b": 2, "B": 4}),
+    "tiny rt": ("rt", {"b": 2, "B": 4}),
+    "tiny rt+": ("rt+", {"b": 2, "B": 4, "tokens": "df"}),
+    "tiny rt++": ("rt++", {"b": 2, "B": 4, "grid": 2}),
+    "tiny mbr-trie": ("mbr-trie", {"order": "alphabetical"}),
+    "frequent mbr-trie": ("mbr-trie", {"order": "frequent", "probe": "trie"}),
+    "tiny pt-quadtree": ("pt-quadtree", {"tau_num": 2, "tau_area": 4.0**-6}),
+    "tiny mx-cif": ("pt-quadtree", {"tau_num": 2, "tau_area": 4.0**-6, "lists": "mx-cif"}),
+    "tiny lfilter": ("lfilter", {"tau_num": 2, "tau_area": 4.0**-6, "k": 1}),
+    "pruning lfilter": ("lfilter", {"tau_num": 3, "verification": "lists", "lists": "mx-cif", "k": 0}),
+    "tiny iq-tree": ("iq-tree", {"depth": 2, "update_weight": 1e-9}),
+    "tiny rq-tree": ("rq-tree", {"depth": 3, "capacity": 2, "update_weight": 1e-9}),
+}

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import demo, generate, match
+from nearcast.cli import bench, demo, generate, index, match
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 app.command("match")(match.match)
 app.command("demo")(demo.demo)
 app.add_typer(generate.app, name="generate")
+app.add_typer(index.app, name="index")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

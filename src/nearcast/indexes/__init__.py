@@ -12,13 +12,46 @@ from nearcast import snapshot
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.errors import CatalogueError, SnapshotError
 from nearcast.indexes.base import EntryIndex, Index
+from nearcast.indexes.iq_tree import IqTree
+from nearcast.indexes.ir_tree import IrTree
+from nearcast.indexes.keyword_first import KeywordFirst
+from nearcast.indexes.lfilter import LFilter
+from nearcast.indexes.mbr_trie import MbrTrie
+from nearcast.indexes.pt_quadtree import PtQuadtree
 from nearcast.indexes.report import IndexReport
+from nearcast.indexes.rq_tree import RqTree
+from nearcast.indexes.rt import Rt, RtPlus
+from nearcast.indexes.rt_multiple import RtPlusPlus
 from nearcast.indexes.scan import Scan
+from nearcast.indexes.spatial_first import SpatialFirst
+from nearcast.indexes.strata import Strata
 
 CATALOGUE: dict[str, type[EntryIndex]] = {
     "scan": Scan,
+    "strata": Strata,
+    "keyword-first": KeywordFirst,
+    "spatial-first": SpatialFirst,
+    "ir-tree": IrTree,
+    "rt": Rt,
+    "rt+": RtPlus,
+    "rt++": RtPlusPlus,
+    "iq-tree": IqTree,
+    "rq-tree": RqTree,
+    "mbr-trie": MbrTrie,
+    "pt-quadtree": PtQuadtree,
+    "lfilter": LFilter,
 }
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {}
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "keyword-first": {"counting": {"lists": "counting"}},
+    "rt+": {tokens: {"tokens": tokens} for tokens in ("random", "df", "idf", "local")},
+    "mbr-trie": {probe: {"probe": probe} for probe in ("tokens", "trie", "cost")},
+    "pt-quadtree": {"mx-cif": {"lists": "mx-cif"}},
+    "lfilter": {
+        "lists": {"verification": "lists"},
+        "direct": {"verification": "direct"},
+        "quadtree": {"algorithm": "quadtree"},
+    },
+}
 """By index, then by the variant's own name: options of the constructor. Asked for as `index:variant`."""
 DEFAULT = "scan"
 

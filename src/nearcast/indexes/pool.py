@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+RESERVE_FROM = 1 << 20  # bytes: an array that grows beyond this moves, once, to a reserved range of addresses
+RESERVED_ROWS = 1 << 27
+MAP_NORESERVE = 0x4000  # Linux; the mmap module has no name for it
+
+
+def reserved(array: NDArray[Any], needed: int) -> NDArray[Any]:
+    """The array itself if it has `needed` rows, else a larger one with zeros behind.
+
+    For arrays that grow while others wait: beyond `RESERVE_FROM` the larger one is a range of addresses for
+    `RESERVED_ROWS` rows, of which only the used pages take memory, so that it never has to be copied again.
+    """
+    if needed <= len(array):
+        return array
+    capacity = max(needed, len(array) + (len(array) >> 1), 16)
+    row = array.dtype.itemsize * math.prod(array.shape[1:])
+    if capacity * row < RESERVE_FROM:
+        larger = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
+    else:
+        larger = _zero_pages(max(capacity, RESERVED_ROWS), capacity, array)
+    larger[: len(array)] = array
+    return larger
+
+
+def _zero_pages(rows: int, least: int, like: NDArray[Any]) -> NDArray[Any]:
+    """Zeros that take memory when they are written; fewer rows where the system gives no such range."""
+    row = like.dtype.itemsize * math.prod(like.shape[1:])
+    try:
+        pages = mmap.mmap(-1, rows * row, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    except (OSError, ValueError, AttributeError):
+        return np.zeros((least, *like.shape[1:]), dtype=like.dtype)
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # for what is needed now; what comes later comes in small pages, evenly
+        pages.madvise(mmap.MADV_HUGEPAGE, 0, -(-least * row // mmap.PAGESIZE) * mmap.PAGESIZE)
+    return np.frombuffer(pages, dtype=like.dtype).reshape(-1, *like.shape[1:])
 
 
 def enlarged(array: NDArray[Any], needed: int, fill: float = 0) -> NDArray[Any]:
@@ -16,6 +52,9 @@ def enlarged(array: NDArray[Any], needed: int, fill: float = 0) -> NDArray[Any]:
     larger = np.full((capacity, *array.shape[1:]), fill, dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+MANY_PARTS = 4096  # arrays of free numbers before they become one
 
 
 class FreeNumbers:
@@ -31,18 +70,26 @@ class FreeNumbers:
         return self._n_free
 
     def take(self, n: int) -> NDArray[np.int64]:
-        reused = np.zeros(0, dtype=np.int64)
-        if self._n_free:
-            free = np.concatenate(self._free)
-            reused, rest = free[:n], free[n:]
-            self._free, self._n_free = [rest], len(rest)
-        fresh = np.arange(self.top, self.top + n - len(reused), dtype=np.int64)
-        self.top += len(fresh)
-        return np.concatenate([reused, fresh])
+        parts: list[NDArray[np.int64]] = []
+        missing = n
+        while missing and self._free:
+            last = self._free.pop()
+            if len(last) > missing:
+                self._free.append(last[:-missing])
+                last = last[-missing:]
+            parts.append(last)
+            missing -= len(last)
+        self._n_free -= n - missing
+        parts.reverse()  # as if all free numbers were one array, so that a restored one gives the same
+        fresh = np.arange(self.top, self.top + missing, dtype=np.int64)
+        self.top += missing
+        return np.concatenate([*parts, fresh]) if parts else fresh
 
     def give_back(self, numbers: NDArray[np.int64]) -> None:
         self._free.append(np.asarray(numbers, dtype=np.int64))
         self._n_free += len(numbers)
+        if len(self._free) > MANY_PARTS:
+            self._free = [np.concatenate(self._free)]
 
     def state(self) -> NDArray[np.int64]:
         """Top, then the free numbers."""
@@ -66,35 +113,45 @@ class Pool:
 
     @property
     def nbytes(self) -> int:
-        return self.values.nbytes
+        return self.top * self.values.itemsize
 
     def put(self, run_from: NDArray[np.int64], run: NDArray[np.int32]) -> NDArray[np.int64]:
         """Store all runs of a CSR pair; where each starts now."""
+        if not self._free:  # nothing to use again: one copy
+            first, self.top = self.top, self.top + len(run)
+            self.values = reserved(self.values, self.top)
+            self.values[first : self.top] = run
+            return run_from[:-1] + first
         counts = np.diff(run_from)
         starts = np.zeros(len(counts), dtype=np.int64)
-        for length in np.unique(counts).tolist():
-            if length:
-                chosen = np.flatnonzero(counts == length)
-                starts[chosen] = self._places(length, len(chosen))
-        self.values = enlarged(self.values, self.top)
+        for length in _distinct(counts):
+            chosen = np.flatnonzero(counts == length)
+            starts[chosen] = self._places(length, len(chosen))
+        self.values = reserved(self.values, self.top)
         positions = np.arange(len(run)) + np.repeat(starts - run_from[:-1], counts)
         self.values[positions] = run
         return starts
 
     def _places(self, length: int, n: int) -> NDArray[np.int64]:
         free = self._free.pop(length, [])
-        places = np.concatenate(free) if free else np.zeros(0, dtype=np.int64)
-        if len(places) > n:
-            self._free[length] = [places[n:]]
-        fresh = max(0, n - len(places))
-        new = self.top + length * np.arange(fresh, dtype=np.int64)
-        self.top += length * fresh
-        return np.concatenate([places[:n], new])
+        parts: list[NDArray[np.int64]] = []
+        missing = n
+        while missing and free:
+            last = free.pop()
+            if len(last) > missing:
+                free.append(last[:-missing])
+                last = last[-missing:]
+            parts.append(last)
+            missing -= len(last)
+        if free:
+            self._free[length] = free
+        new = self.top + length * np.arange(missing, dtype=np.int64)
+        self.top += length * missing
+        return np.concatenate([*parts, new])
 
-    def free(self, starts: NDArray[np.int64], counts: NDArray[np.int32]) -> None:
-        for length in np.unique(counts).tolist():
-            if length:
-                self._free.setdefault(int(length), []).append(starts[counts == length])
+    def free(self, starts: NDArray[Any], counts: NDArray[Any]) -> None:
+        for length in _distinct(counts):
+            self._free.setdefault(length, []).append(starts[counts == length].astype(np.int64))
 
     def state(self) -> dict[str, NDArray[Any]]:
         lengths = sorted(self._free)
@@ -111,3 +168,8 @@ class Pool:
         pool.values, pool.top = values, len(values)
         pool.free(np.array(free_start), np.array(free_length))
         return pool
+
+
+def _distinct(counts: NDArray[Any]) -> list[int]:
+    """The lengths above zero that occur."""
+    return [int(length) for length in np.flatnonzero(np.bincount(counts)) if length]

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from nearcast.columns import Conditions, MessageBatch, Pairs, SubscriptionColumns
 from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import Space, earth, plane
-from nearcast.indexes.pool import FreeNumbers, Pool, enlarged
+from nearcast.indexes.pool import FreeNumbers, Pool, enlarged, reserved
 from nearcast.kernels.layout import Entries
 from nearcast.kernels.refine import Extras, WordOrder, refine
 
 NO_ENTRY = -1
 NO_CIRCLE = np.nan
+MOST_TERMS = 2**31 - 1  # runs of terms start at 32-bit positions
 
 
 class Added(NamedTuple):
@@ -29,6 +30,10 @@ class EntryTable:
     """Entries by number, subscriptions by slot. Freed numbers and freed term runs are used again.
 
     A slot's generation grows when it is freed, so that whoever kept a slot can see that it changed hands.
+
+    As long as every subscription is one entry (`_several` is false), slots and entries are handed out and
+    freed alike: slot s is entry s, and the arrays that lead from one to the other stay empty. Arrays grow
+    by `reserved`, so that a large table never makes an insertion wait for a copy of itself.
     """
 
     def __init__(self) -> None:
@@ -37,12 +42,12 @@ class EntryTable:
         self._slots = FreeNumbers()
         self._terms = Pool()
         self._boxes = np.zeros((0, 4), dtype=np.float64)
-        self._term_from = np.zeros(0, dtype=np.int64)
+        self._term_from = np.zeros(0, dtype=np.int32)
         self._term_count = np.zeros(0, dtype=np.int32)
         self._slot_of = np.zeros(0, dtype=np.int32)
-        self._next_entry = np.zeros(0, dtype=np.int64)  # chain of the entries of one slot
-        self._first_entry = np.zeros(0, dtype=np.int64)  # by slot; NO_ENTRY: the slot is free
-        self.generation = np.zeros(0, dtype=np.int32)  # by slot
+        self._next_entry = np.zeros(0, dtype=np.int32)  # chain of the entries of one slot
+        self._first_entry = np.zeros(0, dtype=np.int32)  # by slot; NO_ENTRY: the slot is free
+        self.generation = np.zeros(0, dtype=np.int32)  # by slot; those behind its end are in their first life
         self._several = False  # some subscription has more than one entry
         self._extra: _Extra | None = None
 
@@ -52,7 +57,8 @@ class EntryTable:
     def entries(self) -> Entries:
         """What kernels read: all entries up to the highest number, free ones with term_count 0."""
         top = self._numbers.top
-        return Entries(self._boxes[:top], self._term_from[:top], self._term_count[:top], self._terms.values)
+        terms = self._terms.values[: self._terms.top]
+        return Entries(self._boxes[:top], self._term_from[:top], self._term_count[:top], terms)
 
     @property
     def n_live(self) -> int:
@@ -69,10 +75,12 @@ class EntryTable:
     def entries_of(self, slots: NDArray[np.int32]) -> NDArray[np.int64]:
         """All entries of these slots, which must be in use."""
         inside = (slots >= 0) & (slots < self._slots.top)
-        if not inside.all() or (self._first_entry[slots] == NO_ENTRY).any():
+        if not inside.all() or not self._in_use(slots).all():
             raise CatalogueError(f"slots {slots[:5].tolist()}…: not in use; remove takes slots that insert gave")
-        if len(np.unique(slots)) != len(slots):
+        if (np.diff(np.sort(slots)) == 0).any():
             raise CatalogueError("remove was given the same slot twice")
+        if not self._several:
+            return slots.astype(np.int64)
         chains = []
         at = self._first_entry[slots]
         while len(at):
@@ -81,14 +89,20 @@ class EntryTable:
             at = following[following != NO_ENTRY]
         return np.concatenate([np.zeros(0, dtype=np.int64), *chains])
 
+    def _in_use(self, slots: NDArray[np.int32]) -> NDArray[np.bool_]:
+        known, free = (self._first_entry, NO_ENTRY) if self._several else (self._term_count, 0)
+        return np.asarray(known[slots] != free)
+
     def nbytes(self) -> dict[str, int]:
         used = self._numbers.top
         sizes = {
             "boxes": self._boxes[:used].nbytes,
-            "terms": self._terms.top * 4 + self._term_from[:used].nbytes + self._term_count[:used].nbytes,
-            "slots": self._slot_of[:used].nbytes + self._next_entry[:used].nbytes,
+            "terms": self._terms.nbytes + self._term_from[:used].nbytes + self._term_count[:used].nbytes,
+            "slots": self.generation[: self._slots.top].nbytes,
         }
-        sizes["slots"] += self._first_entry[: self._slots.top].nbytes + self.generation[: self._slots.top].nbytes
+        if self._several:
+            sizes["slots"] += self._slot_of[:used].nbytes + self._next_entry[:used].nbytes
+            sizes["slots"] += self._first_entry[: self._slots.top].nbytes
         return sizes | ({"conditions": self._extra.nbytes} if self._extra else {})
 
     # -- writing ------------------------------------------------------------------------------------
@@ -96,12 +110,18 @@ class EntryTable:
     def append(self, columns: SubscriptionColumns) -> Added:
         self._same_space(columns.space)
         n = len(columns.boxes)
+        if columns.owner is not None and not self._several:
+            self._tell_slots_apart()
         entries, slots = self._numbers.take(n), self._slots.take(len(columns))
         self._make_room()
-        self._boxes[entries] = columns.boxes
-        self._term_from[entries] = self._terms.put(columns.term_from, columns.terms)
-        self._term_count[entries] = np.diff(columns.term_from)
-        self._link(entries, slots, columns.owner)
+        if self._terms.top + len(columns.terms) > MOST_TERMS:
+            raise CatalogueError(f"more than {MOST_TERMS:,} terms in one index: use several (shards)")
+        rows = _as_slice(entries)
+        self._boxes[rows] = columns.boxes
+        self._term_from[rows] = self._terms.put(columns.term_from, columns.terms)
+        self._term_count[rows] = np.diff(columns.term_from)
+        if self._several:
+            self._link(entries, slots, columns.owner)
         if columns.conditions is not None and self._extra is None:
             self._extra = _Extra()
         if self._extra is not None:
@@ -114,7 +134,9 @@ class EntryTable:
         if self._extra is not None:
             self._extra.free(entries)
         self._numbers.give_back(entries)
-        self._first_entry[slots] = NO_ENTRY
+        if self._several:
+            self._first_entry[slots] = NO_ENTRY
+        self.generation = reserved(self.generation, int(slots.max(initial=-1)) + 1)
         self.generation[slots] += 1
         self._slots.give_back(slots.astype(np.int64))
 
@@ -126,13 +148,23 @@ class EntryTable:
 
     def _make_room(self) -> None:
         top = self._numbers.top
-        self._boxes = enlarged(self._boxes, top)
-        self._term_from = enlarged(self._term_from, top)
-        self._term_count = enlarged(self._term_count, top)
-        self._slot_of = enlarged(self._slot_of, top)
-        self._next_entry = enlarged(self._next_entry, top, NO_ENTRY)
-        self._first_entry = enlarged(self._first_entry, self._slots.top, NO_ENTRY)
-        self.generation = enlarged(self.generation, self._slots.top)
+        self._boxes = reserved(self._boxes, top)
+        self._term_from = reserved(self._term_from, top)
+        self._term_count = reserved(self._term_count, top)
+        if self._several:
+            self._slot_of = reserved(self._slot_of, top)
+            self._next_entry = reserved(self._next_entry, top)
+            self._first_entry = reserved(self._first_entry, self._slots.top)
+
+    def _tell_slots_apart(self) -> None:
+        """From now on a subscription may have several entries: write down what went without saying."""
+        self._several = True
+        self._make_room()
+        top = self._numbers.top
+        in_use = self._term_count[:top] != 0
+        self._slot_of[:top] = np.arange(top)
+        self._next_entry[:top] = NO_ENTRY
+        self._first_entry[:top] = np.where(in_use, np.arange(top), NO_ENTRY)
 
     def _link(self, entries: NDArray[np.int64], slots: NDArray[np.int64], owner: NDArray[np.int32] | None) -> None:
         self._next_entry[entries] = NO_ENTRY
@@ -140,7 +172,6 @@ class EntryTable:
             self._slot_of[entries] = slots
             self._first_entry[slots] = entries
             return
-        self._several = True
         self._slot_of[entries] = slots[owner]
         begins = np.concatenate([[True], owner[1:] != owner[:-1]])
         self._first_entry[slots] = entries[begins]
@@ -155,10 +186,9 @@ class EntryTable:
         if self._extra is not None and len(rows):
             keep = self._extra.holds(batch, rows, message, entries, self.space == earth)
             message, entries = message[keep], entries[keep]
-        slot = self._slot_of[entries]
-        if self._several or batch.message is not None:
-            return Pairs.once_each(message, slot)
-        return Pairs(message, slot)
+        if self._several:
+            return Pairs.once_each(message, self._slot_of[entries])
+        return Pairs(message, entries) if batch.message is None else Pairs.once_each(message, entries)
 
     # -- saving -------------------------------------------------------------------------------------
 
@@ -168,9 +198,9 @@ class EntryTable:
             "boxes": self._boxes[:top],
             "term_from": self._term_from[:top],
             "term_count": self._term_count[:top],
-            "slot_of": self._slot_of[:top],
-            "next_entry": self._next_entry[:top],
-            "first_entry": self._first_entry[:slots],
+            "slot_of": self._slot_of[:top] if self._several else self._slot_of[:0],
+            "next_entry": self._next_entry[:top] if self._several else self._next_entry[:0],
+            "first_entry": self._first_entry[:slots] if self._several else self._first_entry[:0],
             "generation": self.generation[:slots],
             "numbers": self._numbers.state(),
             "slots": self._slots.state(),
@@ -198,6 +228,14 @@ class EntryTable:
             extra = {name[6:]: array for name, array in arrays.items() if name.startswith("extra.")}
             table._extra = _Extra.restored(extra)
         return table
+
+
+def _as_slice(numbers: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Numbers in a row as a slice: much quicker to write to."""
+    n = len(numbers)
+    if n and numbers[-1] - numbers[0] == n - 1 and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers
 
 
 def _space_state(space: Space | None) -> NDArray[np.float64]:

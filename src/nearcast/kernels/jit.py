@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import config
-from numba.extending import register_jitable
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, config, types
+from numba.cpython.unsafe import numbers
+from numba.extending import intrinsic, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +59,7 @@ def cache_folder(path: Path) -> Path:
     Named by a digest of everything they depend on, because Numba's own cache looks only at one file's age.
     """
     parts = [numba.__version__, sys.version, str(numba_config.BOUNDSCHECK), str(numba_config.OPT)]
+    parts.append(os.environ.get("NEARCAST_PREFETCH", "1"))
     digest = hashlib.sha256("|".join(parts).encode())
     for source in _sources(path):
         digest.update(source.name.encode() + source.read_bytes())
@@ -107,9 +110,55 @@ def primitive(function: Callable[..., Any]) -> Any:
     return njit(nogil=True, _nrt=False, no_cpython_wrapper=True)(function)
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """A primitive that never becomes a call: for inner loops, where handing over arrays costs more than work."""
+    if PURE:
+        return function
+    return njit(nogil=True, _nrt=False, no_cpython_wrapper=True, forceinline=True)(function)
+
+
 def shared(function: F) -> F:
     """Plain Python for Python callers, compiled into the kernels that call it: one text, one meaning."""
     return function if PURE else register_jitable(function)
+
+
+def _prefetch_row(_context: Any, array: Any, _index: Any) -> Any:
+    """One instruction: the address of the row, to the first-level cache."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        made = context.make_array(array)(context, builder, arguments[0])
+        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        stride = builder.extract_value(made.strides, 0)
+        address = builder.add(builder.ptrtoint(made.data, stride.type), builder.mul(index, stride))
+        pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        wanted = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, wanted, "llvm.prefetch.p0")
+        builder.call(call, [pointer, number(0), number(3), number(1)])  # for reading, keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, _index), generate
+
+
+def _count_trailing_zeros(value: Any) -> int:
+    """Position of the lowest bit that is set; the value is not zero."""
+    return (int(value) & -int(value)).bit_length() - 1
+
+
+trailing_zeros: Any = _count_trailing_zeros if PURE else numbers.trailing_zeros
+
+
+def _prefetch_nothing(array: Any, index: Any) -> None:
+    """Plain Python has no use for it."""
+
+
+PREFETCH: bool = os.environ.get("NEARCAST_PREFETCH", "1") != "0"
+"""Ask for memory before it is needed. Changes no answer; NEARCAST_PREFETCH=0 is the portable path."""
+
+prefetch: Any = _prefetch_nothing
+if not PURE:
+    prefetch = intrinsic(_prefetch_row) if PREFETCH else primitive(_prefetch_nothing)
+"""prefetch(array, i): row i of the array will be read soon."""
 
 
 def signatures() -> dict[str, int]:

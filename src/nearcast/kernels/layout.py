@@ -23,7 +23,7 @@ class Entries(NamedTuple):
     """What the entries of an index say. Entry e owns terms[term_from[e]:term_from[e] + term_count[e]]."""
 
     boxes: NDArray[np.float64]  # [n, 4]   west, south, east, north
-    term_from: NDArray[np.int64]  # [n]
+    term_from: NDArray[np.int32]  # [n]
     term_count: NDArray[np.int32]  # [n]      0 marks a free entry
     terms: NDArray[np.int32]  # [*]      required terms, ascending and distinct within an entry
 

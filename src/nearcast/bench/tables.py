@@ -1,0 +1,148 @@
+"""Results as Markdown: a table per experiment to look at, another with everything, and what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from nearcast.bench.results import CaseResult, ExperimentResult, IndexResult, RunResult
+
+_UNITS = "Microseconds per message (batches, median of the repeats)"
+
+_ABOUT = (
+    "CPU: µs of the processor, without the time that others had it. p50 and p99: one message a call. Resident: "
+    "growth of the process while building. Candidates, nodes and bytes: as the index counts them."
+)
+
+
+def markdown(run: RunResult, *, details: bool = True) -> str:
+    """The whole run as a page."""
+    about = run.machine
+    lines = [
+        f"# {run.title}",
+        "",
+        f"Suite `{run.suite}` of nearcast {run.package}, {run.date}. {about['cpu']}, {about['cores']} cores, "
+        f"{about['memory_gib']} GiB; Python {about['python']}, NumPy {about['numpy']}, Numba {about['numba']}"
+        f"{'' if about['compiled'] else ', kernels NOT compiled'}. Seed {run.seed}, scale {run.scale:g}, "
+        f"{run.pace['repeat']} repeats. All contestants of a case gave the same answers before they were timed.",
+        "",
+    ]
+    for experiment in run.experiments:
+        lines += _experiment(experiment, details, about["cores"])
+    return "\n".join(lines)
+
+
+def _experiment(experiment: ExperimentResult, details: bool, cores: int) -> list[str]:
+    mirrors = f" Mirrors {experiment.mirrors}." if experiment.mirrors else ""
+    lines = [f"## {experiment.title}", "", f"`{experiment.name}`: varied is `{experiment.vary}`.{mirrors}", ""]
+    if experiment.kind == "maintenance":
+        lines += _maintenance(experiment)
+    else:
+        lines += [f"{_UNITS}; in brackets how many times faster than {experiment.baseline}.", ""]
+        lines += _overview(experiment)
+    if details:
+        lines += ["", *_details(experiment)]
+    return [*lines, "", *_notes(experiment, cores), ""]
+
+
+def _overview(experiment: ExperimentResult) -> list[str]:
+    def cell(result: IndexResult | None) -> str:
+        if result is None or result.us is None:
+            return "-"
+        ratio = "" if result.speedup is None else f" ({number(result.speedup)}×)"
+        return number(result.us) + ("†" if _is_partial(result) else "") + ratio
+
+    cases = [case for case in experiment.cases if not case.skipped]
+    names = dict.fromkeys(result.index for _, result in _measured(experiment))
+    rows = [[name, *(cell(_find(case, name)) for case in cases)] for name in names]
+    return _table(["index", *(case.label for case in cases)], rows)
+
+
+def _maintenance(experiment: ExperimentResult) -> list[str]:
+    header = [experiment.vary, "index", "inserts/s", "removes/s", "µs before", "µs after"]
+    rows = []
+    for case, result in _measured(experiment):
+        told = result.maintenance
+        changes = (told.insert_per_s, told.remove_per_s) if told else (None, None)
+        after = told.us_after if told else None
+        rows.append([case.label, result.index, *map(count, changes), number(result.us), number(after)])
+    return ["Changes in batches of 1000; microseconds per message before and after them.", "", *_table(header, rows)]
+
+
+_COLUMNS: dict[str, Callable[[IndexResult], str]] = {
+    "µs": lambda r: number(r.us),
+    "best": lambda r: number(r.us_best),
+    "CPU": lambda r: number(r.us_cpu),
+    "p50": lambda r: number(r.p50),
+    "p99": lambda r: number(r.p99),
+    "messages/s": lambda r: count(r.per_s),
+    "measured": lambda r: str(r.messages),
+    "build s": lambda r: number(r.build_s),
+    "bytes/sub": lambda r: number(r.bytes_per_subscription),
+    "resident MB": lambda r: number(r.resident / 1e6 if r.resident and r.resident >= 1e6 else None),
+    "candidates": lambda r: number(r.candidates),
+    "nodes": lambda r: number(r.nodes),
+    "matches": lambda r: number(r.matches),
+}
+
+
+def _details(experiment: ExperimentResult) -> list[str]:
+    rows = [
+        [case.label, result.index, *(cell(result) for cell in _COLUMNS.values())]
+        for case, result in _measured(experiment)
+    ]
+    return [_ABOUT, "", *_table([experiment.vary, "index", *_COLUMNS], rows)]
+
+
+def _notes(experiment: ExperimentResult, cores: int) -> list[str]:
+    """What a reader must not miss: skipped, absent, failed, measured on less, not interleaved, noisy."""
+    told: dict[str, list[str]] = {}
+    for case in experiment.cases:
+        if case.skipped:
+            told.setdefault(f"skipped: {case.skipped}", []).append(case.label)
+        elif not case.interleaved:
+            told.setdefault("contestants measured one after the other, not interleaved", []).append(case.label)
+        if case.load is not None and case.load > cores:
+            told.setdefault("the machine had more to do than it has cores: times are noisy", []).append(case.label)
+        for result in case.results:
+            mark = "† " if _is_partial(result) else ""
+            state = "" if result.status == "measured" else f"{result.status}: "
+            for note in result.notes if result.status != "absent" else ():
+                told.setdefault(f"{mark}{result.index}: {state}{note}", []).append(case.label)
+    absent = dict.fromkeys(r.index for case in experiment.cases for r in case.results if r.status == "absent")
+    lines = [f"- {note} ({', '.join(labels)})" for note, labels in told.items()]
+    return lines + ([f"- not in this version: {', '.join(absent)}"] if absent else [])
+
+
+def _is_partial(result: IndexResult) -> bool:
+    return any(note.startswith("measured on") for note in result.notes)
+
+
+def _measured(experiment: ExperimentResult) -> Iterable[tuple[CaseResult, IndexResult]]:
+    return ((case, r) for case in experiment.cases for r in case.results if r.status == "measured")
+
+
+def _find(case: CaseResult, name: str) -> IndexResult | None:
+    return next((result for result in case.results if result.index == name), None)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def number(value: Any) -> str:
+    """Three figures that mean something."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def count(value: float | None) -> str:
+    """A rate: 512, 12.3K, 1.25M."""
+    if value is None:
+        return "-"
+    for unit, name in ((1e6, "M"), (1e3, "K")):
+        if value >= unit:
+            return f"{value / unit:.3g}{name}"
+    return f"{value:.3g}"

@@ -1,0 +1,185 @@
+"""`strata`: nearcast's own index, see docs/strata.md and `kernels.strata_layout`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.columns import MessageBatch
+from nearcast.indexes.base import EntryIndex
+from nearcast.indexes.pool import reserved
+from nearcast.indexes.strata_arrays import Arrays
+from nearcast.kernels import strata_build, strata_insert, strata_match, strata_remove, strata_steps
+from nearcast.kernels.layout import COUNTERS, Found, Rows
+from nearcast.kernels.strata_layout import N_LEAVES, N_RUNS
+
+SMALL = 16_384  # entries: up to here the index is built anew when it has doubled (a few milliothers)
+SAMPLE = 100_000  # boxes that the frame is chosen from
+LEAST_ROOM = 4096
+
+
+class Anatomy(NamedTuple):
+    """What the lists look like, by list: two a term, of clauses with this term only and of the others."""
+
+    lengths: NDArray[np.int64]  # [n_keys, 2]  entries
+    levels: NDArray[np.int64]  # [n_keys, 2]  of the tree; 0 is a run (or nothing)
+    weights: NDArray[np.int32]  # [n_keys]     how often the term is expected, relative to the others
+
+
+class Strata(EntryIndex):
+    """Lists by the rarest term, each a tree of packed boxes; changed in place."""
+
+    name = "strata"
+
+    def __init__(self, *, history: MessageBatch | None = None) -> None:
+        super().__init__(history=history)
+        self._arrays = Arrays()
+        self._frame = np.array([0.0, 0.0, 1.0, 1.0])  # west, south, 1 / width, 1 / height
+        self._framed = 0  # entries that the frame was chosen for
+        self._place = np.zeros(0, dtype=np.int32)  # by entry: its lane
+        self._weights = _frequencies(history)  # by term: how often it is expected in messages
+        self._spare: list[strata_steps.Scratch] = []
+        self._per_row = 0.0  # pairs found for a row of late
+
+    # -- changing -----------------------------------------------------------------------------------
+
+    def _add(self, entries: NDArray[np.int64]) -> None:
+        before = self.table.n_entries - len(entries)
+        self._weigh(entries, 1)
+        self._place = reserved(self._place, int(entries.max()) + 1)
+        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= SMALL):
+            self._build(self.table.live_entries())
+        else:
+            self._insert(entries)
+
+    def _weigh(self, entries: NDArray[np.int64], step: int) -> None:
+        highest = strata_build.count_terms(self.entries, entries, self._weights, np.int32(step))
+        if highest >= len(self._weights):
+            known = len(self._weights)
+            self._weights = reserved(self._weights, highest + 1)
+            strata_build.count_terms(self.entries, entries, self._weights[:known], np.int32(-step))
+            strata_build.count_terms(self.entries, entries, self._weights, np.int32(step))
+        self._arrays.make_keys(highest + 1)
+
+    def _build(self, numbers: NDArray[np.int64]) -> None:
+        """All lists anew."""
+        entries, n = self.entries, len(numbers)
+        self._frame, self._framed = _frame_of(entries.boxes, numbers), n
+        n_keys = self._arrays.n_keys
+        self._arrays = Arrays()
+        self._arrays.make_keys(n_keys)
+        lists, boxes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
+        others = np.empty(n, dtype=np.int32)
+        strata_build.describe(entries, numbers, self._weights, self._frame, lists, boxes, others)
+        ends = np.zeros(2 * n_keys + 1, dtype=np.int64)
+        strata_build.count_lists(lists, ends)
+        into = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int32)
+        strata_build.sort_by_list(lists, numbers, boxes, others, ends, *into)
+        del lists, boxes, others
+        ends = ends[:-1]
+        needed = np.zeros(2, dtype=np.int64)
+        strata_build.room_needed(ends, needed)
+        self._arrays.make_room(int(needed[0]), int(needed[1]))
+        stack = np.empty((256, 2), dtype=np.int64)
+        opened = np.empty(strata_build.MAX_LEVELS, dtype=np.int64)
+        strata_build.lay_out(self._arrays.view, ends, *into, self._place, stack, opened)
+
+    def _insert(self, numbers: NDArray[np.int64]) -> None:
+        entries, done = self.entries, 0
+        while done < len(numbers):
+            self._arrays.make_room()
+            done = strata_insert.insert(
+                self._arrays.view, entries, numbers, done, self._weights, self._frame, self._place
+            )
+
+    def _drop(self, entries: NDArray[np.int64]) -> None:
+        self._weigh(entries, -1)
+        strata_remove.remove(self._arrays.view, self.entries, entries, self._place)
+
+    # -- matching -----------------------------------------------------------------------------------
+
+    def _probe(self, rows: Rows) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Several threads may be here at once: work room is theirs alone, counters are added at the end."""
+        arrays, entries, n_rows = self._arrays.view, self.entries, len(rows.boxes)
+        scratch = self._scratch()
+        counters = np.zeros(len(COUNTERS), dtype=np.int64)
+        parts: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+        first, least = 0, LEAST_ROOM
+        while first < n_rows:
+            room = max(least, int(1.3 * self._per_row * (n_rows - first)))
+            found = Found(np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32))
+            following, n = strata_match.probe(arrays, entries, rows, first, self._frame, scratch, found, counters)
+            parts.append((found.rows[:n], found.entries[:n]))
+            if following > first:
+                self._per_row = n / (following - first)
+            least, first = room * 2, following
+        self._spare.append(scratch)
+        self._counters += counters
+        return _joined(parts)
+
+    def _scratch(self) -> strata_steps.Scratch:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return strata_steps.new_scratch()
+
+    # -- reporting and saving -----------------------------------------------------------------------
+
+    def _bytes(self) -> dict[str, int]:
+        top = len(self.entries.term_count)
+        return self._arrays.nbytes() | {
+            "places": self._place[:top].nbytes,
+            "weights": self._weights[: self._arrays.n_keys].nbytes,
+        }
+
+    def _details(self) -> dict[str, Any]:
+        state = self._arrays.view.state
+        return {"keys": self._arrays.n_keys, "runs": int(state[N_RUNS]), "leaves": int(state[N_LEAVES])}
+
+    def anatomy(self) -> Anatomy:
+        """Every list measured; reads the whole structure once."""
+        n = self._arrays.n_keys
+        lengths, levels = np.zeros(2 * n, dtype=np.int64), np.zeros(2 * n, dtype=np.int64)
+        strata_build.measure_lists(self._arrays.view, lengths, levels)
+        return Anatomy(lengths.reshape(-1, 2), levels.reshape(-1, 2), self._weights[:n])
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return self._arrays.state() | {
+            "place": self._place[: len(self.entries.term_count)],
+            "weights": self._weights,
+            "frame": self._frame,
+            "framed": np.array([self._framed]),
+        }
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = Arrays.restored(arrays)
+        self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]
+        self._framed = int(arrays["framed"][0])
+
+
+def _joined(
+    parts: list[tuple[NDArray[np.int32], NDArray[np.int32]]],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    if len(parts) == 1:
+        return parts[0]
+    empty = np.zeros(0, dtype=np.int32)
+    return np.concatenate([empty, *(p[0] for p in parts)]), np.concatenate([empty, *(p[1] for p in parts)])
+
+
+def _frequencies(history: MessageBatch | None) -> NDArray[np.int32]:
+    if history is None:
+        return np.zeros(0, dtype=np.int32)
+    return np.bincount(history.terms_once()).astype(np.int32)
+
+
+def _frame_of(boxes: NDArray[np.float64], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Where nearly all centres lie: cells are even inside, and grow outside."""
+    sample = boxes[numbers[:: -(-len(numbers) // SAMPLE)]]
+    centres = 0.5 * sample[:, :2] + 0.5 * sample[:, 2:]
+    low, high = np.quantile(centres, [0.001, 0.999], axis=0)
+    extent = np.where(high - low > 1e-300, high - low, 1.0) * 1.1
+    low = low - 0.05 * extent
+    return np.array([*low, *(1.0 / extent)])

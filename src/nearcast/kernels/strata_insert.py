@@ -1,0 +1,275 @@
+"""Insertion into the lists of `strata`, in place: what is full on the way down is split.
+
+An entry goes down to the leaf whose fields it moves least. What is full is split before it is entered, so there
+is always room for one more child above.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.jit import kernel, primitive
+from nearcast.kernels.strata_build import key_and_others, root_parent, select, widest_field
+from nearcast.kernels.strata_layout import (
+    ALWAYS,
+    FULL_CLASS,
+    LANES,
+    LEVEL,
+    MORE,
+    N_RUNS,
+    NEVER,
+    PARENT,
+    RUN,
+    USED,
+    excess,
+    field,
+    lower,
+    packed_entry,
+    run_root,
+    tree_root,
+    upper,
+    widest,
+)
+from nearcast.kernels.strata_room import (
+    attach,
+    give_run,
+    has_room,
+    set_parent,
+    take_branch,
+    take_leaf,
+    take_run,
+)
+
+HALF = LANES // 2
+
+
+@primitive
+def put_lane(strata, lane, box, entry, other, place):
+    strata.boxes[lane] = box
+    strata.entries[lane] = entry
+    strata.others[lane] = other
+    place[entry] = lane
+
+
+@primitive
+def move_lanes(strata, source, target, count, place):
+    """Lanes to empty ones; the old ones become empty."""
+    for i in range(count):
+        put_lane(
+            strata, target + i, strata.boxes[source + i], strata.entries[source + i], strata.others[source + i], place
+        )
+        strata.boxes[source + i] = NEVER
+
+
+@primitive
+def lane_bounds(strata, lane, count):
+    low, high = NEVER, ALWAYS
+    for i in range(lane, lane + count):
+        low = lower(low, strata.boxes[i])
+        high = upper(high, strata.boxes[i])
+    return low, high
+
+
+@primitive
+def branch_bounds(strata, branch):
+    low, high = NEVER, ALWAYS
+    for i in range(strata.children[branch, USED]):
+        low = lower(low, strata.bounds[branch, 0, i])
+        high = upper(high, strata.bounds[branch, 1, i])
+    return low, high
+
+
+@primitive
+def set_bounds(strata, branch, at, low, high):
+    strata.bounds[branch, 0, at] = low
+    strata.bounds[branch, 1, at] = high
+
+
+@primitive
+def moved_by(strata, branch, at, box):
+    """How far the bounds of a child have to move to take the box in."""
+    return excess(strata.bounds[branch, 0, at], box) + excess(box, strata.bounds[branch, 1, at])
+
+
+@primitive
+def nearest_child(strata, branch, box):
+    """The child whose bounds the box moves least."""
+    best, least = 0, np.int64(1) << 62
+    for i in range(strata.children[branch, USED]):
+        moved = moved_by(strata, branch, i, box)
+        if moved < least:
+            best, least = i, moved
+            if moved == 0:
+                break
+    return best
+
+
+@primitive
+def nearer_half(strata, branch, at, box):
+    """Of a child that was just split and its other half, which is the last child. No third one: it may be full."""
+    last = strata.children[branch, USED] - 1
+    return last if moved_by(strata, branch, last, box) < moved_by(strata, branch, at, box) else at
+
+
+@primitive
+def split_leaf(strata, branch, at, place):
+    """A full leaf becomes two halves, apart in its widest field; the branch has room for one more."""
+    leaf = np.int64(strata.children[branch, at] >> 5)
+    lane = leaf << FULL_CLASS
+    by, _ = widest_field(strata.boxes, lane, lane + LANES)
+    select(strata.entries, strata.boxes, strata.others, lane, lane + LANES, lane + HALF, by)
+    for i in range(lane, lane + HALF):
+        place[strata.entries[i]] = i
+    other = take_leaf(strata)
+    move_lanes(strata, lane + HALF, other << FULL_CLASS, HALF, place)
+    low, high = lane_bounds(strata, lane, HALF)
+    strata.children[branch, at] = (leaf << 5) | HALF
+    set_bounds(strata, branch, at, low, high)
+    low, high = lane_bounds(strata, other << FULL_CLASS, HALF)
+    attach(strata, branch, (other << 5) | HALF, low, high)
+
+
+@primitive
+def swap_children(strata, branch, i, j):
+    kids, bounds = strata.children, strata.bounds
+    kids[branch, i], kids[branch, j] = kids[branch, j], kids[branch, i]
+    bounds[branch, 0, i], bounds[branch, 0, j] = bounds[branch, 0, j], bounds[branch, 0, i]
+    bounds[branch, 1, i], bounds[branch, 1, j] = bounds[branch, 1, j], bounds[branch, 1, i]
+
+
+@primitive
+def sort_children(strata, branch, by):
+    """By the middle of one field: 16 of them, insertion sort."""
+    bounds = strata.bounds
+    for i in range(1, LANES):
+        j = i
+        while j > 0 and (
+            field(bounds[branch, 0, j - 1], by) + field(bounds[branch, 1, j - 1], by)
+            > field(bounds[branch, 0, j], by) + field(bounds[branch, 1, j], by)
+        ):
+            swap_children(strata, branch, j - 1, j)
+            j -= 1
+
+
+@primitive
+def split_branch(strata, above, at):
+    """A full branch becomes two halves; the one above has room for one more."""
+    branch = np.int64(strata.children[above, at] >> 5)
+    low, high = branch_bounds(strata, branch)
+    by, _ = widest(low, high)
+    sort_children(strata, branch, by)
+    level = strata.children[branch, LEVEL]
+    other = take_branch(strata, level)
+    for i in range(HALF, LANES):
+        attach(strata, other, strata.children[branch, i], strata.bounds[branch, 0, i], strata.bounds[branch, 1, i])
+        strata.bounds[branch, 0, i] = NEVER
+    for i in range(HALF):
+        set_parent(strata, level, strata.children[branch, i] >> 5, branch * LANES + i)
+    strata.children[branch, USED] = HALF
+    low, high = branch_bounds(strata, branch)
+    set_bounds(strata, above, at, low, high)
+    low, high = branch_bounds(strata, other)
+    attach(strata, above, other << 5, low, high)
+
+
+@primitive
+def new_root(strata, lst, level, word, low, high):
+    """A branch over the one child that was the root so far."""
+    branch = take_branch(strata, level)
+    strata.children[branch, PARENT] = root_parent(lst)
+    attach(strata, branch, word, low, high)
+    strata.keys[lst >> 1, 2 + (lst & MORE)] = tree_root(branch, level)
+    return branch
+
+
+@primitive
+def is_full(strata, level, word):
+    return word & 31 == LANES if level == 1 else strata.children[word >> 5, USED] == LANES
+
+
+@primitive
+def insert_below(strata, branch, box, entry, other, place):
+    """Into the tree below a branch that has room."""
+    while True:
+        level = strata.children[branch, LEVEL]
+        at = nearest_child(strata, branch, box)
+        if is_full(strata, level, np.int64(strata.children[branch, at])):
+            if level == 1:
+                split_leaf(strata, branch, at, place)
+            else:
+                split_branch(strata, branch, at)
+            at = nearer_half(strata, branch, at, box)
+        low, high = lower(strata.bounds[branch, 0, at], box), upper(strata.bounds[branch, 1, at], box)
+        set_bounds(strata, branch, at, low, high)
+        word = np.int64(strata.children[branch, at])
+        if level == 1:
+            put_lane(strata, ((word >> 5) << FULL_CLASS) + (word & 31), box, entry, other, place)
+            strata.children[branch, at] = word + 1
+            return
+        branch = word >> 5
+
+
+@primitive
+def insert_in_run(strata, lst, root, box, entry, other, place):
+    """Into a list without a tree that has fewer than RUN lanes; a full run moves to a larger one."""
+    lane, size, used = root >> 24, (root >> 8) & 0xFF, root & 0xFF
+    if used == size:
+        larger = min(size + 1 + (size >> 2), RUN)
+        target = take_run(strata, larger)
+        move_lanes(strata, lane, target, used, place)
+        if size:
+            give_run(strata, lane, size)
+        else:
+            strata.state[N_RUNS] += 1
+        lane, size = target, larger
+    put_lane(strata, lane + used, box, entry, other, place)
+    strata.keys[lst >> 1, 2 + (lst & MORE)] = run_root(lane, size, used + 1)
+
+
+@primitive
+def run_to_tree(strata, lst, lane, place):
+    """A full run of RUN lanes becomes a branch over two full leaves."""
+    by, _ = widest_field(strata.boxes, lane, lane + RUN)
+    select(strata.entries, strata.boxes, strata.others, lane, lane + RUN, lane + LANES, by)
+    branch = take_branch(strata, 1)
+    strata.children[branch, PARENT] = root_parent(lst)
+    for half in range(lane, lane + RUN, LANES):
+        leaf = take_leaf(strata)
+        low, high = lane_bounds(strata, half, LANES)
+        move_lanes(strata, half, leaf << FULL_CLASS, LANES, place)
+        attach(strata, branch, (leaf << 5) | LANES, low, high)
+    give_run(strata, lane, RUN)
+    strata.state[N_RUNS] -= 1
+    strata.keys[lst >> 1, 2 + (lst & MORE)] = tree_root(branch, 1)
+    return branch
+
+
+@primitive
+def insert_one(strata, lst, box, entry, other, place):
+    key, which = lst >> 1, lst & MORE
+    strata.keys[key, which] = lower(strata.keys[key, which], box)
+    root = np.int64(strata.keys[key, 2 + which])
+    level = (root >> 16) & 0xFF
+    if level == 0 and root & 0xFF < RUN:
+        insert_in_run(strata, lst, root, box, entry, other, place)
+        return
+    if level == 0:
+        branch = run_to_tree(strata, lst, root >> 24, place)
+    else:
+        branch = root >> 24
+        if strata.children[branch, USED] == LANES:
+            low, high = branch_bounds(strata, branch)
+            branch = new_root(strata, lst, level + 1, branch << 5, low, high)
+    insert_below(strata, branch, box, entry, other, place)
+
+
+@kernel
+def insert(strata, entries, numbers, first, weights, frame, place):
+    """Take in numbers[first:]. Returns how far it came: less than all where there is no room."""
+    for i in range(first, len(numbers)):
+        if not has_room(strata):
+            return i
+        entry = numbers[i]
+        key, more, other = key_and_others(entries, entry, weights)
+        insert_one(strata, 2 * key + more, packed_entry(entries.boxes, entry, frame), entry, other, place)
+    return len(numbers)

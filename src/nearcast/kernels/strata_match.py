@@ -1,0 +1,125 @@
+"""Matching with `strata`: message terms to lists, lists to leaves, leaves to entries, exact checks last.
+
+Each step reads one work list and writes the next, so that the memory which the next step needs can be asked
+for in time. Tests are made for eight boxes at once and give a word of bits: what a processor cannot predict
+(does this box hold the message?) then costs arithmetic instead of stalls. Numbers are unsigned throughout, for
+a signed index would be checked for a negative value at every access.
+
+    terms -> keys ---> runs of lone lists --------------------------> look -> found
+                \\--> runs of other lists ---------------------------> look -> mark -> verify -> found
+                 \\-> branches -> branches -> leaves in reach -------> look (one of the two above)
+                             \\          \\-> leaves that are core hits -> copy -> found
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.jit import inlined, kernel, prefetch
+from nearcast.kernels.layout import CANDIDATES, NODES
+from nearcast.kernels.strata_layout import LANES, LEVEL, RUN, packed_message
+from nearcast.kernels.strata_steps import (
+    N0,
+    N1,
+    TERMS_AT_A_TIME,
+    USED_BITS,
+    WORK,
+    clear_seen,
+    copy_leaves,
+    look,
+    open_branch,
+    open_leaves,
+    open_lists,
+    set_seen,
+    sift_more,
+    take_lone,
+    verify_lanes,
+)
+
+ENOUGH_WORK = np.uint64(WORK - 2 * LANES)
+MANY_BRANCHES = np.uint64(3 * WORK)
+MOST_LANES = np.uint64(RUN)
+ALL_FOUND = np.uint64(1 << 62)  # what a row says that found no room in the output
+
+
+@inlined
+def lanes_of(items, n_items):
+    lanes = N0
+    for i in range(n_items):
+        lanes += items[i] & USED_BITS
+    return lanes
+
+
+@inlined
+def probe_row(strata, entries, rows, row, message, work, found, n_found, counters):
+    """All entries for one message, or ALL_FOUND where there is no room for them."""
+    nodes, candidates = N0, N0
+    at, last = rows.term_from[row], rows.term_from[row + 1]
+    n_lone, n_more, head, tail = N0, N0, N0, N0
+    while True:
+        n_copies = N0
+        if head == tail:
+            upto = min(at + TERMS_AT_A_TIME, last)
+            n_lone, n_more, tail = open_lists(strata, rows, at, upto, message, work)
+            nodes += np.uint64(upto - at)
+            at, head = upto, N0
+        while head < tail and max(n_copies, max(n_lone, n_more)) <= ENOUGH_WORK:
+            if tail < MANY_BRANCHES:
+                item = work.branches[head]
+                head += N1
+            else:  # no room to go on in breadth: in depth, it takes no more than 15 a level
+                tail -= N1
+                item = work.branches[tail]
+            branch, more = item >> N1, item & N1
+            nodes += N1
+            if strata.children[branch, LEVEL] > 1:
+                tail = open_branch(strata, branch, message, more, work.branches, tail)
+            else:
+                n_copies, n_lone, n_more = open_leaves(strata, branch, message, more, work, n_copies, n_lone, n_more)
+        items = n_copies + n_lone + n_more
+        if n_found + MOST_LANES * (items + N1) > np.uint64(len(found)):
+            return ALL_FOUND
+        nodes += items
+        candidates += lanes_of(work.lone, n_lone) + lanes_of(work.more, n_more) + lanes_of(work.copies, n_copies)
+        n_found = copy_leaves(strata, work.copies, n_copies, found, n_found)
+        middle = look(strata.boxes, message, work.lone, n_lone, work.hits, N0, strata.entries)
+        end = look(strata.boxes, message, work.more, n_more, work.hits, middle, strata.others)
+        n_found = take_lone(strata, entries, rows, row, message, work.hits, middle, found, n_found)
+        n_lanes = sift_more(strata, work.seen, work.hits, middle, end, work.lanes)
+        n_found = verify_lanes(strata, entries, rows, row, message, work, n_lanes, found, n_found)
+        n_lone, n_more = N0, N0
+        if head == tail and at == last:
+            break
+    counters[NODES] += np.int64(nodes)
+    counters[CANDIDATES] += np.int64(candidates)
+    return n_found
+
+
+@inlined
+def ask_for_keys(keys, rows, row):
+    """While one message is served, the keys of the next are on their way."""
+    if row < len(rows.boxes):
+        first = rows.term_from[row]
+        for i in range(first, min(first + TERMS_AT_A_TIME, rows.term_from[row + 1])):
+            prefetch(keys, min(np.int64(rows.terms[i]), len(keys)))
+
+
+@kernel
+def probe(strata, entries, rows, first_row, frame, work, found, counters):
+    """Append all (row, entry) pairs from first_row on. Returns (next row, number found).
+
+    A row is written whole or not at all; counters are added when it is complete.
+    """
+    n_found = N0
+    for row in range(first_row, len(rows.boxes)):
+        row_from = n_found
+        message = packed_message(rows.boxes, row, frame)
+        ask_for_keys(strata.keys, rows, row + 1)
+        set_seen(work.seen, work.terms, rows, row)
+        n_found = probe_row(strata, entries, rows, row, message, work, found.entries, n_found, counters)
+        clear_seen(work.seen, rows, row)
+        if n_found == ALL_FOUND:
+            return row, np.int64(row_from)
+        for i in range(row_from, n_found):
+            found.rows[i] = row
+    return len(rows.boxes), np.int64(n_found)

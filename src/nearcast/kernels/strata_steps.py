@@ -1,0 +1,296 @@
+"""The steps of a match with `strata`, from one work list to the next; see `strata_match`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.kernels.jit import inlined, prefetch, trailing_zeros
+from nearcast.kernels.primitives import lower_bound, overlaps
+from nearcast.kernels.strata_layout import GUARD, LANES, MARK_BITS, ONES, RUN, mark_of
+
+TERMS_AT_A_TIME = 32
+WORK = 256  # items of a work list; a step adds at most 2 * TERMS_AT_A_TIME of them
+AT_ONCE = 8  # boxes that are tested together
+
+N0, N1, N2, N4, N5, N6, N8, N15, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 6, 8, 15, 16, 24))
+CHILD_BITS, USED_BITS, LEVEL_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF0000)
+BIT_BITS = np.uint64(63)
+
+
+class Scratch(NamedTuple):
+    """Work room of one call; `seen` is all zero between messages, the lists are empty."""
+
+    seen: NDArray[np.uint64]  # [512]  bit m: the message has a term with mark m
+    terms: NDArray[np.int32]  # [32768]  by mark seen: the last term of the message that has it
+    branches: NDArray[np.uint64]  # [4 * WORK]  branch << 1 | MORE or LONE, first in, first out
+    copies: NDArray[np.uint64]  # [WORK]  leaves to copy: lane << 8 | lanes in use
+    lone: NDArray[np.uint64]  # [WORK]  runs and leaves of lone lists, likewise
+    more: NDArray[np.uint64]  # [WORK]  runs and leaves of the others
+    hits: NDArray[np.uint64]  # [4 * WORK + 2]  of the runs and leaves with a box in reach: lane, then bits
+    lanes: NDArray[np.uint64]  # [33 * WORK]  of other lists: lanes to verify
+
+
+def new_scratch() -> Scratch:
+    lists = (np.empty(size, dtype=np.uint64) for size in (4 * WORK, WORK, WORK, WORK, 4 * WORK + 2, (RUN + 1) * WORK))
+    seen, terms = np.zeros((MARK_BITS + 1) // 64, dtype=np.uint64), np.empty(MARK_BITS + 1, dtype=np.int32)
+    return Scratch(seen, terms, *lists)
+
+
+@inlined
+def set_seen(seen, terms, rows, row):
+    for i in range(rows.term_from[row], rows.term_from[row + 1]):
+        mark = np.uint64(mark_of(rows.terms[i]))
+        seen[mark >> N6] |= N1 << (mark & BIT_BITS)
+        terms[mark] = rows.terms[i]
+
+
+@inlined
+def clear_seen(seen, rows, row):
+    for i in range(rows.term_from[row], rows.term_from[row + 1]):
+        seen[np.uint64(mark_of(rows.terms[i])) >> N6] = N0
+
+
+@inlined
+def others_seen(seen, others):
+    """1 unless a further term of the lane is surely missing. Chosen by masks: which kind it is, nobody can guess."""
+    mark, several = mark_of(others), others >> 63
+    first = np.uint64(mark ^ ((mark ^ (~others & MARK_BITS)) & several))
+    second = np.uint64(mark ^ ((mark ^ ((~others >> 15) & MARK_BITS)) & several))
+    return (seen[first >> N6] >> (first & BIT_BITS)) & (seen[second >> N6] >> (second & BIT_BITS)) & N1
+
+
+@inlined
+def has_term(work, rows, row, term):
+    """Exactly: by the mark; where another term of the message has the same, by search."""
+    mark = np.uint64(mark_of(term))
+    if (work.seen[mark >> N6] >> (mark & BIT_BITS)) & N1 == N0:
+        return False
+    if work.terms[mark] == term:
+        return True
+    last = rows.term_from[row + 1]
+    at = lower_bound(rows.terms, rows.term_from[row], last, term)
+    return at < last and rows.terms[at] == term
+
+
+@inlined
+def has_terms(work, entries, entry, rows, row):
+    low = np.uint64(entries.term_from[entry])
+    for i in range(low, low + np.uint64(entries.term_count[entry])):
+        if not has_term(work, rows, row, entries.terms[i]):
+            return False
+    return True
+
+
+@inlined
+def reached(lows, first, message):
+    """Bit i: all fields of lows[first + i] are <= the message's, for eight of them."""
+    bits = N0
+    for i in range(AT_ONCE):
+        apart = message - lows[first + np.uint64(i)]
+        bits |= np.uint64(apart & GUARD == GUARD) << np.uint64(i)
+    return bits
+
+
+@inlined
+def lanes_reached(boxes, lane, used, message):
+    """Bit i: the box of lane + i is in reach, for the lanes in use."""
+    bits = N0
+    first = N0
+    while first < used:
+        bits |= reached(boxes, lane + first, message) << first
+        first += N8
+    return bits & ((N1 << used) - N1)
+
+
+@inlined
+def is_certain(box, message):
+    """1 where every field is < the message's, else 0."""
+    return np.uint64((message - box - ONES) & GUARD == GUARD)
+
+
+@inlined
+def ask_for_branch(strata, branch):
+    """256 bytes of bounds and 80 of children."""
+    prefetch(strata.bounds, branch)
+    prefetch(strata.bounds[branch, 0], 8)
+    prefetch(strata.bounds[branch, 1], 0)
+    prefetch(strata.bounds[branch, 1], 8)
+    prefetch(strata.children, branch)
+    prefetch(strata.children[branch], 15)
+
+
+@inlined
+def ask_for_boxes(boxes, items, first, last):
+    for i in range(first, last):
+        lane = items[i] >> N8
+        prefetch(boxes, lane)
+        prefetch(boxes, lane + N8)
+        if items[i] & USED_BITS > N16:
+            prefetch(boxes, lane + N16)
+            prefetch(boxes, lane + N24)
+
+
+@inlined
+def open_lists(strata, rows, first, last, message, work):
+    """Runs and trees of the terms [first, last) that are in reach: numbers of (lone, more, branches)."""
+    keys = strata.keys
+    n_lone, n_more, depth = N0, N0, N0
+    for i in range(first, last):
+        term = np.uint64(rows.terms[i])
+        if term >= np.uint64(len(keys)):
+            continue
+        root = keys[term, 2]
+        near = np.uint64((message - keys[term, 0]) & GUARD == GUARD)
+        tree = np.uint64(root & LEVEL_BITS != N0)
+        work.lone[n_lone] = (root >> N24) << N8 | (root & USED_BITS)
+        n_lone += near & ~tree
+        work.branches[depth] = (root >> N24) << N1
+        depth += near & tree
+        root = keys[term, 3]
+        near = np.uint64((message - keys[term, 1]) & GUARD == GUARD)
+        tree = np.uint64(root & LEVEL_BITS != N0)
+        work.more[n_more] = (root >> N24) << N8 | (root & USED_BITS)
+        n_more += near & ~tree
+        work.branches[depth] = (root >> N24) << N1 | N1
+        depth += near & tree
+    ask_for_boxes(strata.boxes, work.lone, N0, n_lone)
+    ask_for_boxes(strata.boxes, work.more, N0, n_more)
+    for i in range(depth):
+        ask_for_branch(strata, work.branches[i] >> N1)
+    return n_lone, n_more, depth
+
+
+@inlined
+def children_reached(bounds, branch, side, message):
+    lows = bounds[branch, side]
+    return reached(lows, N0, message) | reached(lows, N8, message) << N8
+
+
+@inlined
+def list_leaves(children, branch, bits, items, n_items):
+    """The leaves at the set bits, as items: lane << 8 | lanes in use."""
+    while bits != N0:
+        word = np.uint64(children[branch, np.uint64(trailing_zeros(bits))])
+        items[n_items] = (word & CHILD_BITS) | ((word >> N5) << N4) << N8
+        n_items += N1
+        bits &= bits - N1
+    return n_items
+
+
+@inlined
+def open_leaves(strata, branch, message, more, work, n_copies, n_lone, n_more):
+    """Children of a branch of level 1: core hits of lone lists are copied, others in reach are looked at."""
+    bits = children_reached(strata.bounds, branch, 0, message)
+    if more:
+        before = n_more
+        n_more = list_leaves(strata.children, branch, bits, work.more, n_more)
+        ask_for_boxes(strata.boxes, work.more, before, n_more)
+        return n_copies, n_lone, n_more
+    core = bits & children_reached(strata.bounds, branch, 1, message - ONES)
+    before = n_lone
+    n_lone = list_leaves(strata.children, branch, bits & ~core, work.lone, n_lone)
+    ask_for_boxes(strata.boxes, work.lone, before, n_lone)
+    before = n_copies
+    n_copies = list_leaves(strata.children, branch, core, work.copies, n_copies)
+    for i in range(before, n_copies):
+        prefetch(strata.entries, work.copies[i] >> N8)
+    return n_copies, n_lone, n_more
+
+
+@inlined
+def open_branch(strata, branch, message, more, branches, tail):
+    """Children in reach of a branch of a higher level: branches to visit."""
+    bits = children_reached(strata.bounds, branch, 0, message)
+    while bits != N0:
+        child = np.uint64(strata.children[branch, np.uint64(trailing_zeros(bits))]) >> N5
+        ask_for_branch(strata, child)
+        branches[tail] = child << N1 | more
+        tail += N1
+        bits &= bits - N1
+    return tail
+
+
+@inlined
+def copy_leaves(strata, copies, n_copies, found, n_found):
+    for i in range(n_copies):
+        lane = copies[i] >> N8
+        for j in range(LANES):
+            found[n_found + np.uint64(j)] = strata.entries[lane + np.uint64(j)]
+        n_found += copies[i] & USED_BITS
+    return n_found
+
+
+@inlined
+def look(boxes, message, items, n_items, hits, n_hits, what):
+    """Items with a box in reach: first lane and bits; `what` will be needed of those."""
+    for i in range(n_items):
+        lane = items[i] >> N8
+        bits = lanes_reached(boxes, lane, items[i] & USED_BITS, message)
+        hits[n_hits] = lane
+        hits[n_hits + N1] = bits
+        if bits != N0:
+            prefetch(what, lane)
+            prefetch(what, lane + N15)
+            n_hits += N2
+    return n_hits
+
+
+@inlined
+def take_lone(strata, entries, rows, row, message, hits, last, found, n_found):
+    """Lanes of lone lists: a strict hit is certain, equal cells ask the exact boxes."""
+    for i in range(N0, last, N2):
+        lane, bits = hits[i], hits[i + N1]
+        while bits != N0:
+            at = lane + np.uint64(trailing_zeros(bits))
+            entry = strata.entries[at]
+            found[n_found] = entry
+            if is_certain(strata.boxes[at], message) or overlaps(entries.boxes, np.uint64(entry), rows.boxes, row):
+                n_found += N1
+            bits &= bits - N1
+    return n_found
+
+
+@inlined
+def sift_more(strata, seen, hits, first, last, lanes):
+    """Lanes of other lists whose further terms seem to be there: how many."""
+    n_lanes = N0
+    for i in range(first, last, N2):
+        lane, bits = hits[i], hits[i + N1]
+        while bits != N0:
+            at = lane + np.uint64(trailing_zeros(bits))
+            lanes[n_lanes] = at
+            n_lanes += others_seen(seen, np.int64(strata.others[at]))
+            bits &= bits - N1
+    for i in range(n_lanes):
+        prefetch(strata.entries, lanes[i])
+    return n_lanes
+
+
+@inlined
+def ask_for_terms(strata, entries, lanes, n_lanes):
+    """The table's terms of lanes with several others: first where they are, then themselves."""
+    for i in range(n_lanes):
+        if strata.others[lanes[i]] < 0:
+            prefetch(entries.term_from, strata.entries[lanes[i]])
+            prefetch(entries.term_count, strata.entries[lanes[i]])
+    for i in range(n_lanes):
+        if strata.others[lanes[i]] < 0:
+            prefetch(entries.terms, entries.term_from[np.uint64(strata.entries[lanes[i]])])
+
+
+@inlined
+def verify_lanes(strata, entries, rows, row, message, work, n_lanes, found, n_found):
+    """The exact last step for lanes that are not yet certain."""
+    ask_for_terms(strata, entries, work.lanes, n_lanes)
+    for i in range(n_lanes):
+        lane = work.lanes[i]
+        entry, other = strata.entries[lane], strata.others[lane]
+        found[n_found] = entry
+        number = np.uint64(entry)
+        if has_term(work, rows, row, other) if other >= 0 else has_terms(work, entries, number, rows, row):
+            if is_certain(strata.boxes[lane], message) or overlaps(entries.boxes, number, rows.boxes, row):
+                n_found += N1
+    return n_found
