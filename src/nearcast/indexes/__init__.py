@@ -53,7 +53,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """By index, then by the variant's own name: options of the constructor. Asked for as `index:variant`."""
-DEFAULT = "scan"
+DEFAULT = "strata"
 
 __all__ = [
     "CATALOGUE",
