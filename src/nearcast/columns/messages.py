@@ -15,12 +15,13 @@ from nearcast.columns.seal import (
     bad_boxes,
     bad_runs,
     flat_from_arrow,
+    flat_to_arrow,
+    read_rows,
     refuse,
     seal_boxes,
     seal_runs,
     take_runs,
 )
-from nearcast.errors import NearcastError
 from nearcast.geo import Space, earth
 from nearcast.kernels.layout import Rows
 from nearcast.kernels.refine import WordOrder
@@ -99,13 +100,7 @@ class MessageBatch:
     ) -> tuple[MessageBatch, list[Id], list[Rejected]]:
         """From rows such as a file has: the batch, the ids of its messages, the rejected rows."""
         chosen = analysis or analyzer(lexicon.analyzer)
-        values: list[Message] = []
-        rejected: list[Rejected] = []
-        for row, record in enumerate(records):
-            try:
-                values.append(read_message(record, space, chosen))
-            except NearcastError as error:
-                rejected.append(Rejected(row, str(error)))
+        values, rejected = read_rows(records, lambda record: read_message(record, space, chosen))
         return cls.from_values(values, lexicon, space=space), [m.id for m in values], rejected
 
     @classmethod
@@ -145,7 +140,4 @@ class MessageBatch:
 
     def to_arrow(self) -> pa.Table:
         """One line a row, as `from_arrow` reads it."""
-        names = ("west", "south", "east", "north")
-        sides = {name: self.boxes[:, i] for i, name in enumerate(names)}
-        terms = pa.LargeListArray.from_arrays(pa.array(self.term_from), pa.array(self.terms))
-        return pa.table({**sides, "terms": terms})
+        return flat_to_arrow(self.boxes, self.term_from, self.terms)

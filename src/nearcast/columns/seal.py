@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from nearcast.errors import ColumnsError
+from nearcast.errors import ColumnsError, NearcastError
+
+T = TypeVar("T")
 
 
 class Rejected(NamedTuple):
@@ -82,6 +84,27 @@ def take_runs(
     taken_from = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     positions = np.arange(taken_from[-1]) + np.repeat(run_from[rows] - taken_from[:-1], counts)
     return taken_from, run[positions]
+
+
+def read_rows(
+    records: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], T]
+) -> tuple[list[T], list[Rejected]]:
+    """What `read` makes of the records, and the rows that it refuses."""
+    values: list[T] = []
+    rejected: list[Rejected] = []
+    for row, record in enumerate(records):
+        try:
+            values.append(read(record))
+        except NearcastError as error:
+            rejected.append(Rejected(row, str(error)))
+    return values, rejected
+
+
+def flat_to_arrow(boxes: NDArray[np.float64], term_from: NDArray[np.int64], terms: NDArray[np.int32]) -> pa.Table:
+    """One line a row, as `flat_from_arrow` reads it."""
+    sides = {name: boxes[:, i] for i, name in enumerate(("west", "south", "east", "north"))}
+    lists = pa.LargeListArray.from_arrays(pa.array(term_from), pa.array(terms))
+    return pa.table({**sides, "terms": lists})
 
 
 def flat_from_arrow(

@@ -16,11 +16,12 @@ from nearcast.columns.seal import (
     bad_boxes,
     bad_runs,
     flat_from_arrow,
+    flat_to_arrow,
+    read_rows,
     refuse,
     seal_boxes,
     seal_runs,
 )
-from nearcast.errors import NearcastError
 from nearcast.expression import Clause, Phrase
 from nearcast.geo import Circle, MultiPolygon, Polygon, Region, Space, earth
 from nearcast.kernels.refine import HOLE
@@ -100,13 +101,7 @@ class SubscriptionColumns:
     ) -> tuple[SubscriptionColumns, list[Id], list[Rejected]]:
         """From rows such as a file has: the columns, the ids of the subscriptions, the rejected rows."""
         chosen = analysis or analyzer(lexicon.analyzer)
-        values: list[Subscription] = []
-        rejected: list[Rejected] = []
-        for row, record in enumerate(records):
-            try:
-                values.append(read_subscription(record, space, chosen))
-            except NearcastError as error:
-                rejected.append(Rejected(row, str(error)))
+        values, rejected = read_rows(records, lambda record: read_subscription(record, space, chosen))
         return cls.from_values(values, lexicon, space=space), [s.id for s in values], rejected
 
     @classmethod
@@ -124,10 +119,7 @@ class SubscriptionColumns:
 
     def to_arrow(self) -> pa.Table:
         """One line an entry: box and required terms, as `from_arrow` reads them (no further conditions)."""
-        names = ("west", "south", "east", "north")
-        sides = {name: self.boxes[:, i] for i, name in enumerate(names)}
-        terms = pa.LargeListArray.from_arrays(pa.array(self.term_from), pa.array(self.terms))
-        return pa.table({**sides, "terms": terms})
+        return flat_to_arrow(self.boxes, self.term_from, self.terms)
 
 
 class _Rows:

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
-from nearcast.columns import Conditions, MessageBatch, Pairs, SubscriptionColumns
+from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
 from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import Space, earth, plane
-from nearcast.indexes.pool import FreeNumbers, Pool, enlarged, reserved
+from nearcast.indexes.conditions import ConditionTable
+from nearcast.indexes.pool import FreeNumbers, Pool, reserved
 from nearcast.kernels.layout import Entries
-from nearcast.kernels.refine import Extras, WordOrder, refine
 
 NO_ENTRY = -1
-NO_CIRCLE = np.nan
 MOST_TERMS = 2**31 - 1  # runs of terms start at 32-bit positions
 
 
@@ -49,7 +47,7 @@ class EntryTable:
         self._first_entry = np.zeros(0, dtype=np.int32)  # by slot; NO_ENTRY: the slot is free
         self.generation = np.zeros(0, dtype=np.int32)  # by slot; those behind its end are in their first life
         self._several = False  # some subscription has more than one entry
-        self._extra: _Extra | None = None
+        self._extra: ConditionTable | None = None
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -123,7 +121,7 @@ class EntryTable:
         if self._several:
             self._link(entries, slots, columns.owner)
         if columns.conditions is not None and self._extra is None:
-            self._extra = _Extra()
+            self._extra = ConditionTable()
         if self._extra is not None:
             self._extra.put(entries, self._numbers.top, columns.conditions)
         return Added(entries, slots.astype(np.int32))
@@ -226,7 +224,7 @@ class EntryTable:
         table._terms = Pool.restored(*(arrays[f"terms.{name}"] for name in ("values", "free_length", "free_start")))
         if "extra.circles" in arrays:
             extra = {name[6:]: array for name, array in arrays.items() if name.startswith("extra.")}
-            table._extra = _Extra.restored(extra)
+            table._extra = ConditionTable.restored(extra)
         return table
 
 
@@ -250,137 +248,3 @@ def _space_restored(state: NDArray[np.float64]) -> Space | None:
     if len(state) == 0:
         return None
     return earth if len(state) == 1 else plane(*(float(side) for side in state))
-
-
-class _Extra:
-    """Forbidden terms, phrases, circles and polygons of entries; exists only where some entry has any."""
-
-    def __init__(self) -> None:
-        self._forbid, self._phrases = Pool(), Pool()
-        self._forbid_from, self._phrase_from = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        self._forbid_count, self._phrase_count = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        self._circles = np.zeros((0, 3), dtype=np.float64)
-        self._polygons: dict[int, Any] = {}
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (self._forbid_from, self._forbid_count, self._phrase_from, self._phrase_count, self._circles)
-        return sum(array.nbytes for array in arrays) + self._forbid.nbytes + self._phrases.nbytes
-
-    @property
-    def _arrays(self) -> Extras:
-        return Extras(
-            self._forbid_from,
-            self._forbid_count,
-            self._forbid.values,
-            self._phrase_from,
-            self._phrase_count,
-            self._phrases.values,
-            self._circles,
-        )
-
-    def put(self, entries: NDArray[np.int64], top: int, conditions: Conditions | None) -> None:
-        self._forbid_from = enlarged(self._forbid_from, top)
-        self._forbid_count = enlarged(self._forbid_count, top)
-        self._phrase_from = enlarged(self._phrase_from, top)
-        self._phrase_count = enlarged(self._phrase_count, top)
-        self._circles = enlarged(self._circles, top, NO_CIRCLE)
-        if conditions is None:
-            return
-        self._forbid_from[entries] = self._forbid.put(conditions.forbid_from, conditions.forbid)
-        self._forbid_count[entries] = np.diff(conditions.forbid_from)
-        self._phrase_from[entries] = self._phrases.put(conditions.phrase_from, conditions.phrases)
-        self._phrase_count[entries] = np.diff(conditions.phrase_from)
-        self._circles[entries] = conditions.circles
-        self._polygons |= {int(entries[row]): shape for row, shape in conditions.polygons.items()}
-
-    def free(self, entries: NDArray[np.int64]) -> None:
-        self._forbid.free(self._forbid_from[entries], self._forbid_count[entries])
-        self._phrases.free(self._phrase_from[entries], self._phrase_count[entries])
-        self._forbid_count[entries] = 0
-        self._phrase_count[entries] = 0
-        self._circles[entries] = NO_CIRCLE
-        if self._polygons:
-            for entry in entries.tolist():
-                self._polygons.pop(entry, None)
-
-    def holds(
-        self,
-        batch: MessageBatch,
-        rows: NDArray[np.int32],
-        message: NDArray[np.int32],
-        entries: NDArray[np.int32],
-        on_earth: bool,
-    ) -> NDArray[np.bool_]:
-        """Which candidate pairs also keep the further conditions."""
-        order = batch.order
-        if order is None:
-            if self._phrase_count[entries].any():
-                raise ColumnsError("a phrase was asked for, but this batch has no word order (use from_records)")
-            empty = np.zeros(0, dtype=np.int32)
-            order = WordOrder(np.zeros(batch.count + 1, dtype=np.int64), empty, empty)
-        keep = np.ones(len(rows), dtype=np.bool_)
-        refine(self._arrays, batch.rows, order, message, rows, entries, on_earth, keep)
-        if self._polygons:
-            self._refine_polygons(batch.boxes, rows, entries, keep)
-        return keep
-
-    def _refine_polygons(
-        self,
-        boxes: NDArray[np.float64],
-        rows: NDArray[np.int32],
-        entries: NDArray[np.int32],
-        keep: NDArray[np.bool_],
-    ) -> None:
-        shapes = [(i, self._polygons[e]) for i, e in enumerate(entries.tolist()) if keep[i] and e in self._polygons]
-        if not shapes:
-            return
-        chosen = np.array([i for i, _ in shapes])
-        places = place_geometries(boxes[rows[chosen]])
-        keep[chosen] = shapely.intersects(np.array([shape for _, shape in shapes], dtype=object), places)
-
-    def state(self, top: int) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {
-            "forbid_from": self._forbid_from[:top],
-            "forbid_count": self._forbid_count[:top],
-            "phrase_from": self._phrase_from[:top],
-            "phrase_count": self._phrase_count[:top],
-            "circles": self._circles[:top],
-            "polygon_entry": np.array(sorted(self._polygons), dtype=np.int64),
-        }
-        blobs = [shapely.to_wkb(self._polygons[entry]) for entry in sorted(self._polygons)]
-        arrays["polygon_from"] = np.cumsum([0, *map(len, blobs)]).astype(np.int64)
-        arrays["polygon_wkb"] = np.frombuffer(b"".join(blobs), dtype=np.uint8)
-        arrays |= {f"forbid.{name}": array for name, array in self._forbid.state().items()}
-        return arrays | {f"phrases.{name}": array for name, array in self._phrases.state().items()}
-
-    @classmethod
-    def restored(cls, arrays: Mapping[str, NDArray[Any]]) -> _Extra:
-        extra = cls()
-        parts = ("values", "free_length", "free_start")
-        extra._forbid = Pool.restored(*(arrays[f"forbid.{part}"] for part in parts))
-        extra._phrases = Pool.restored(*(arrays[f"phrases.{part}"] for part in parts))
-        extra._forbid_from, extra._forbid_count = arrays["forbid_from"], arrays["forbid_count"]
-        extra._phrase_from, extra._phrase_count = arrays["phrase_from"], arrays["phrase_count"]
-        extra._circles = arrays["circles"]
-        start, blob = arrays["polygon_from"], arrays["polygon_wkb"].tobytes()
-        extra._polygons = {
-            int(entry): shapely.from_wkb(blob[start[i] : start[i + 1]])
-            for i, entry in enumerate(arrays["polygon_entry"])
-        }
-        return extra
-
-
-def place_geometries(boxes: NDArray[np.float64]) -> NDArray[np.object_]:
-    """Message places as geometries: GEOS wants a degenerate box as a point or a line."""
-    west, south, east, north = boxes.T
-    flat = (west == east) | (south == north)
-    geometries = np.empty(len(boxes), dtype=object)
-    geometries[~flat] = shapely.box(west[~flat], south[~flat], east[~flat], north[~flat])
-    ends = np.stack([boxes[flat][:, :2], boxes[flat][:, 2:]], axis=1)
-    is_point = (ends[:, 0] == ends[:, 1]).all(axis=1)
-    lines = np.empty(len(ends), dtype=object)
-    lines[is_point] = shapely.points(ends[is_point, 0])
-    lines[~is_point] = shapely.linestrings(ends[~is_point])
-    geometries[flat] = lines
-    return geometries
