@@ -65,8 +65,8 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """The words of the text with their positions; stop words leave a hole in the positions."""
-        folded = _fold(text, turkish=self.name == "turkish")
-        spans = [match.span() for match in _word_pattern(folded).finditer(folded)]
+        folded = fold(text, turkish=self.name == "turkish")
+        spans = [match.span() for match in word_pattern(folded).finditer(folded)]
         tokens: list[Token] = []
         position = 0
         end_before = -1
@@ -122,7 +122,7 @@ _APOSTROPHES = str.maketrans("’ʼ", "''")
 _TURKISH_I = str.maketrans("Iİ", "ıi")
 
 
-def _fold(text: str, turkish: bool = False) -> str:
+def fold(text: str, turkish: bool = False) -> str:
     """One form for all spellings that readers take for the same word."""
     if text.isascii() and not turkish:
         return text.lower()
@@ -181,7 +181,7 @@ _INNER = r"(?<![\d_])'(?={letter})|(?<=\d)[.,](?=\d)"
 _ASCII_WORD = re.compile(rf"\w+(?:(?:{_INNER.format(letter='[a-z]')})\w+)*", re.ASCII)
 
 
-def _word_pattern(folded: str) -> re.Pattern[str]:
+def word_pattern(folded: str) -> re.Pattern[str]:
     """ASCII has its own pattern: the same words several times as fast, without the tables of Unicode."""
     return _ASCII_WORD if folded.isascii() else _unicode_word()
 
@@ -249,7 +249,7 @@ def _stem_function(name: str) -> Callable[[str], str]:
 
 def _stop_words(name: str) -> frozenset[str]:
     language = {"porter": "english", "dutch_porter": "dutch"}.get(name, name)
-    return frozenset(_fold(_STOP_WORDS.get(language, "")).split())
+    return frozenset(fold(_STOP_WORDS.get(language, "")).split())
 
 
 _STOP_WORDS = {  # words of grammar only; languages without a list stem and drop nothing

@@ -16,7 +16,7 @@ import numpy as np
 
 from nearcast.kernels import folding
 from nearcast.kernels.folding import Characters
-from nearcast.text import _fold, _word_pattern  # the two halves of the analyzer
+from nearcast.text import fold, word_pattern  # the two halves of the analyzer
 
 CODE_POINTS = 0x20000
 """The planes that texts are written in; all others are rare Han, which the analyzer may do."""
@@ -38,7 +38,7 @@ class CharacterTable:
     def __init__(self) -> None:
         entries = np.zeros((CODE_POINTS, 4), np.int32)
         entries[:, folding.COUNT] = -folding.UNREAD
-        symbols = [_symbols(_fold(chr(code)))[0] for code in range(_ASCII)]
+        symbols = [_symbols(fold(chr(code)))[0] for code in range(_ASCII)]
         self.arrays = Characters(entries, np.array(symbols, np.uint16))
         self._places: dict[tuple[int, ...], int] = {}  # symbols to where they stand
         self._fresh: list[int] = []  # symbols that are not in the arrays yet
@@ -57,7 +57,7 @@ class CharacterTable:
 
     def _entry(self, char: str) -> tuple[int, int, int, int]:
         """A row of `Characters.entries`."""
-        folded = _fold(char)
+        folded = fold(char)
         if not folded:
             return 0, 0, 0, _INVISIBLE
         first = _first(char, folded)
@@ -147,4 +147,4 @@ def _kind(char: str) -> int:
 
 
 def _is_word(text: str) -> bool:
-    return _word_pattern(text).fullmatch(text) is not None
+    return word_pattern(text).fullmatch(text) is not None
