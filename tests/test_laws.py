@@ -31,7 +31,14 @@ from tests.worlds import (
     worlds,
 )
 
-every_index = pytest.mark.parametrize("name", [*indexes.names(), *TINY])
+
+def _case(name: str) -> Any:
+    """One index with its variants stays on one worker of the run, so that its kernels are compiled once."""
+    index, _ = TINY.get(name, (name, {}))
+    return pytest.param(name, marks=pytest.mark.xdist_group(index.partition(":")[0]))
+
+
+every_index = pytest.mark.parametrize("name", [_case(name) for name in [*indexes.names(), *TINY]])
 
 
 def create(name: str, **options: Any) -> indexes.EntryIndex:
