@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 TINY: dict[str, tuple[str, dict[str, Any]]] = {
+    "tiny ap-tree": ("ap-tree", {"f": 3, "theta_p": 2}),
+    "tiny ap-tree optimal": ("ap-tree", {"f": 3, "theta_p": 2, "keyword_partition": "optimal", "theta_kl": 0.0}),
+    "tiny ap-tree keyword": ("ap-tree", {"f": 2, "theta_p": 2, "priority": "keyword"}),
+    "tiny ap-tree space": ("ap-tree", {"f": 4, "theta_p": 2, "priority": "space"}),
+    "tiny ap-tree published": ("ap-tree", {"f": 2, "theta_p": 2, "order": "frequent", "recut": False, "theta_kl": 0.0}),
+    "tiny trie-quadtree": ("ap-tree", {"f": 2, "theta_p": 2, "trie_quadtree": True}),
+    "one leaf ap-tree": ("ap-tree", {"theta_p": 100_000}),
     "tiny spatial-first": ("spatial-first", {"b": 2, "B": 4}),
     "tiny ir-tree": ("ir-tree", {"b": 2, "B": 4}),
     "tiny rt": ("rt", {"b": 2, "B": 4}),

@@ -11,6 +11,7 @@ import numpy as np
 from nearcast import snapshot
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.errors import CatalogueError, SnapshotError
+from nearcast.indexes.ap_tree import ApTree
 from nearcast.indexes.base import EntryIndex, Index
 from nearcast.indexes.iq_tree import IqTree
 from nearcast.indexes.ir_tree import IrTree
@@ -37,11 +38,19 @@ CATALOGUE: dict[str, type[EntryIndex]] = {
     "rt++": RtPlusPlus,
     "iq-tree": IqTree,
     "rq-tree": RqTree,
+    "ap-tree": ApTree,
     "mbr-trie": MbrTrie,
     "pt-quadtree": PtQuadtree,
     "lfilter": LFilter,
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "ap-tree": {
+        "optimal": {"keyword_partition": "optimal"},
+        "keyword": {"priority": "keyword"},
+        "space": {"priority": "space"},
+        "trie-quadtree": {"trie_quadtree": True},
+        "as-published": {"order": "frequent", "recut": False},
+    },
     "keyword-first": {"counting": {"lists": "counting"}},
     "rt+": {tokens: {"tokens": tokens} for tokens in ("random", "df", "idf", "local")},
     "mbr-trie": {probe: {"probe": probe} for probe in ("tokens", "trie", "cost")},
