@@ -44,11 +44,11 @@ def test_packaged_suites_ask_only_for_indexes_of_the_catalogue_or_the_papers():
 
 
 @pytest.mark.parametrize("name", ["kdd13", "cikm15", "aptree"])
-def test_suites_of_papers_have_one_large_case_real_data_and_figures(name):
+def test_suites_of_papers_have_a_large_case_real_data_and_figures(name):
     suite = packaged_suites()[name]
     sizes = [case.spec.subscriptions for experiment in suite.experiments for case in experiment.cases()]
     data = {case.spec.data for experiment in suite.experiments for case in experiment.cases()}
-    assert sizes.count(1_000_000) == 1
+    assert sizes.count(1_000_000) >= 1
     assert max(sizes) == 1_000_000
     assert {"gn_gnis", "poi_us", "tweets_terms", "airbnb_descriptions"} <= data
     assert data - set(REAL_SETS)
