@@ -50,6 +50,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "space": {"priority": "space"},
         "trie-quadtree": {"trie_quadtree": True},
         "as-published": {"order": "frequent", "recut": False},
+        "no-rebuild": {"theta_kl": float("inf")},
     },
     "keyword-first": {"counting": {"lists": "counting"}},
     "rt+": {tokens: {"tokens": tokens} for tokens in ("random", "df", "idf", "local")},
