@@ -522,8 +522,10 @@ def test_plots_are_small_files(found, tmp_path):
     one_case = replace(found.experiments[0], name="one", cases=found.experiments[0].cases[:1])
     sets = replace(found.experiments[0], name="sets", vary="data")
     written = write_plots(found.with_experiment(one_case).with_experiment(sets), tmp_path)
-    assert [path.name for path in written] == ["s-e.png", "s-changes.png", "s-one.png", "s-sets.png"]
-    for path in written:
+    assert {name: path.name for name, path in written.items()} == {
+        name: f"s-{name}.png" for name in ("e", "changes", "one", "sets")
+    }
+    for path in written.values():
         assert path.read_bytes()[:4] == b"\x89PNG"
         assert path.stat().st_size < 60_000
 
@@ -554,8 +556,10 @@ def test_the_smoke_suite_runs_from_end_to_end_without_real_data(tmp_path, monkey
     assert "p99 and" not in done.output
     plots = {path.name for path in (tmp_path / "plots").iterdir()}
     assert plots == {"smoke-places.png", "smoke-variants.png", "smoke-maintenance.png"}
-    drawn = cli("plot", tmp_path / "r.json", "--folder", tmp_path / "again")
+    assert "![Point and range messages](plots/smoke-places.png)" in page
+    drawn = cli("plot", tmp_path / "r.json", "--folder", tmp_path / "again", "--markdown", tmp_path / "b" / "r.md")
     assert drawn.exit_code == 0
+    assert "](../again/smoke-places.png)" in (tmp_path / "b" / "r.md").read_text()
     assert {path.name for path in (tmp_path / "again").iterdir()} == plots
 
 

@@ -35,16 +35,16 @@ def require_matplotlib() -> Any:
     return Figure
 
 
-def write_plots(run: RunResult, folder: Path) -> list[Path]:
-    """A PNG for each experiment that measured anything, named suite-experiment.png."""
+def write_plots(run: RunResult, folder: Path) -> dict[str, Path]:
+    """A PNG for each experiment that measured anything, named suite-experiment.png, by the experiment's name."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    written = {}
     for experiment in run.experiments:
         cases = [case for case in experiment.cases if any(r.status == "measured" for r in case.results)]
         if cases:
             path = folder / f"{run.suite}-{experiment.name}.png"
             draw(experiment, cases).savefig(path, dpi=DPI)
-            written.append(path)
+            written[experiment.name] = path
     return written
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nearcast.bench.results import CaseResult, ExperimentResult, IndexResult, RunResult
@@ -15,8 +15,8 @@ _ABOUT = (
 )
 
 
-def markdown(run: RunResult, *, details: bool = True) -> str:
-    """The whole run as a page."""
+def markdown(run: RunResult, *, details: bool = True, pictures: Mapping[str, str] | None = None) -> str:
+    """The whole run as a page. `pictures` are addresses of plots by the experiment's name."""
     about = run.machine
     lines = [
         f"# {run.title}",
@@ -28,11 +28,11 @@ def markdown(run: RunResult, *, details: bool = True) -> str:
         "",
     ]
     for experiment in run.experiments:
-        lines += _experiment(experiment, details, about["cores"])
+        lines += _experiment(experiment, details, about["cores"], (pictures or {}).get(experiment.name))
     return "\n".join(lines)
 
 
-def _experiment(experiment: ExperimentResult, details: bool, cores: int) -> list[str]:
+def _experiment(experiment: ExperimentResult, details: bool, cores: int, picture: str | None) -> list[str]:
     mirrors = f" Mirrors {experiment.mirrors}." if experiment.mirrors else ""
     lines = [f"## {experiment.title}", "", f"`{experiment.name}`: varied is `{experiment.vary}`.{mirrors}", ""]
     if experiment.kind == "maintenance":
@@ -40,8 +40,10 @@ def _experiment(experiment: ExperimentResult, details: bool, cores: int) -> list
     else:
         lines += [f"{_UNITS}; in brackets how many times faster than {experiment.baseline}.", ""]
         lines += _overview(experiment)
+    if picture:
+        lines += ["", f"![{experiment.title}]({picture})"]
     if details:
-        lines += ["", *_details(experiment)]
+        lines += ["", *_folded(experiment)]
     return [*lines, "", *_notes(experiment, cores), ""]
 
 
@@ -84,6 +86,10 @@ _COLUMNS: dict[str, Callable[[IndexResult], str]] = {
     "nodes": lambda r: number(r.nodes),
     "matches": lambda r: number(r.matches),
 }
+
+
+def _folded(experiment: ExperimentResult) -> list[str]:
+    return ["<details><summary>All figures</summary>", "", *_details(experiment), "", "</details>"]
 
 
 def _details(experiment: ExperimentResult) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,12 +82,12 @@ def list_suites() -> None:
 def plot(
     file: Annotated[Path, typer.Argument(help="JSON that `nearcast bench run --json` wrote.")],
     folder: Annotated[Path | None, typer.Option(help="Where to; beside the file by default.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write tables with the plots here.")] = None,
 ) -> None:
     """Draw the results of an earlier run."""
     from nearcast.bench import RunResult
-    from nearcast.bench.plots import write_plots
 
-    for path in write_plots(RunResult.read(file), folder or file.parent):
+    for path in _write(RunResult.read(file), markdown, folder or file.parent):
         typer.echo(path)
 
 
@@ -104,18 +105,28 @@ def _hand_over(found: RunResult, markdown: Path | None, plots: Path | None) -> N
     """Tables on the screen, all details in the files."""
     from nearcast.bench import tables
 
-    if markdown:
-        markdown.parent.mkdir(parents=True, exist_ok=True)
-        markdown.write_text(tables.markdown(found) + "\n")
-    if plots:
-        from nearcast.bench.plots import write_plots
-
-        write_plots(found, plots)
+    _write(found, markdown, plots)
     console, text = Console(), tables.markdown(found, details=False)
     if console.is_terminal:
         console.print(Markdown(text))
     else:
         typer.echo(text)
+
+
+def _write(found: RunResult, markdown: Path | None, plots: Path | None) -> list[Path]:
+    """The plots that were drawn; the page has them in it."""
+    from nearcast.bench import tables
+
+    drawn: dict[str, Path] = {}
+    if plots:
+        from nearcast.bench.plots import write_plots
+
+        drawn = write_plots(found, plots)
+    if markdown:
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        pictures = {name: Path(relpath(path, markdown.parent)).as_posix() for name, path in drawn.items()}
+        markdown.write_text(tables.markdown(found, pictures=pictures) + "\n")
+    return list(drawn.values())
 
 
 def _show(suite: Suite) -> None:
