@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nearcast.kernels import jit
+from tests.stores import new_url, postgres_server  # noqa: F401  # fixtures
 
 _slow = [HealthCheck.too_slow]
 settings.register_profile(

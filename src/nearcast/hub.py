@@ -1,11 +1,15 @@
-"""`Hub`: subscriptions in, messages in, deliveries out; all in this process, nothing else to start."""
+"""`Hub`: subscriptions in, messages in, deliveries out; all in this process, nothing else to start.
+
+`Hub()` is in memory; `Hub.open(url)` keeps everything in a store and is there again after a restart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Any
+from itertools import count, repeat
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,9 +19,13 @@ from nearcast.errors import NearcastError
 from nearcast.explain import Explanation, explain
 from nearcast.expression import parse
 from nearcast.geo import Box, Region, Space, earth, point
+from nearcast.keeping.keeper import Keeper
+from nearcast.keeping.rematch import Chunk, Valid
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Subscription
 from nearcast.records import read_id, read_message
+from nearcast.store import Store, StoreError, open_store
+from nearcast.store.truth import Ending
 from nearcast.text import analyzer
 
 
@@ -33,6 +41,7 @@ class Delivery:
     subscriber: Id
     message: Message
     operation: str = "match"
+    seq: int | None = None  # number of the message in the log; None without a store
     _wish: Subscription | None = field(default=None, repr=False, compare=False)
     _space: Space = field(default=earth, repr=False, compare=False)
 
@@ -42,6 +51,17 @@ class Delivery:
         return explain(self._wish, self.message, self._space)
 
 
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a wish would have matched in a part of the log."""
+
+    matched: int
+    scanned: int  # messages that were looked at
+    after: int  # the part begins behind this sequence number
+    up_to: int
+    examples: tuple[Delivery, ...]  # the newest of them
+
+
 @dataclass(slots=True)
 class _Held:
     """A subscription in the hub: where it sits, and how many events it may still get."""
@@ -49,13 +69,24 @@ class _Held:
     wish: Subscription
     slot: int
     left: float  # events still allowed; inf without a maximum
+    number: int = 0  # of its registration in the store
+
+
+class _Limited(NamedTuple):
+    """A subscription with a maximum of events: how many it had, and where it ended."""
+
+    spent: int
+    to_seq: int | None
 
 
 class Hub:
-    """A location-aware publish/subscribe hub in memory.
+    """A location-aware publish/subscribe hub.
 
     One hub has one space and one analyzer. Not thread-safe: give each thread its own, or take turns.
     """
+
+    _keeper: Keeper | None = None
+    _owns_store = False
 
     def __init__(
         self,
@@ -72,6 +103,65 @@ class Hub:
         self._held: dict[Id, _Held] = {}
         self._by_slot: dict[int, _Held] = {}
         self._numbers = count(1)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Store,
+        *,
+        tenant: str = "",
+        space: Space | None = None,
+        analysis: str | None = None,
+        index: str = indexes.DEFAULT,
+        clock: Callable[[], float] = time.time,
+        **options: Any,
+    ) -> Self:
+        """A hub that keeps everything: `sqlite:///path`, `postgresql://…` or `memory:`.
+
+        Space and analyzer are recorded when the store is made. `clock` gives the times at which messages are
+        accepted. Close it, or use it as a context manager: then the next opening is quick.
+        """
+        store = open_store(url) if isinstance(url, str) else url
+        try:
+            keeper = Keeper(store, tenant, space, analysis, clock)
+            hub = cls(space=keeper.space, analysis=keeper.analysis, index=index, **options)
+            hub._owns_store = isinstance(url, str)
+            hub._restore(keeper)
+        except BaseException:
+            if isinstance(url, str):
+                store.close()
+            raise
+        return hub
+
+    def _restore(self, keeper: Keeper) -> None:
+        self._keeper, self.lexicon = keeper, keeper.lexicon()
+        self._index, restored = keeper.restore(self.lexicon, self._index)
+        for wish, slot, number, spent in restored:
+            self._hold(wish, slot, number, spent)
+        self._numbers = count(keeper.store.subscriptions.last + keeper.next_seq)
+
+    def checkpoint(self) -> None:
+        """Write lexicon and index beside the store, so that opening need not build them."""
+        self._kept().save(self._index, self.lexicon, {slot: held.number for slot, held in self._by_slot.items()})
+
+    def close(self) -> None:
+        """Write a checkpoint and close the store. What was published and subscribed is safe without it."""
+        if self._keeper is not None:
+            self.checkpoint()
+            if self._owns_store:
+                self._keeper.store.close()
+            self._keeper = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _kept(self) -> Keeper:
+        if self._keeper is None:
+            raise StoreError("this hub is in memory; Hub.open(url) gives one with a log to look back into")
+        return self._keeper
 
     def __len__(self) -> int:
         return len(self._held)
@@ -117,15 +207,26 @@ class Hub:
         if len({wish.id for wish in wishes}) < len(wishes):
             raise NearcastError("the same subscription id is given twice")
         columns = SubscriptionColumns.from_values(wishes, self.lexicon, space=self.space)
+        numbers: Iterable[int] = repeat(0, len(wishes))
+        if self._keeper is not None:
+            numbers = self._keeper.begin(wishes, [self._held[identity].number for identity in known])
         for identity in known:
-            self.unsubscribe(identity)
-        for wish, slot in zip(wishes, self._index.insert(columns).tolist(), strict=True):
-            held = _Held(wish, slot, np.inf if wish.max_events is None else wish.max_events)
-            self._held[wish.id] = self._by_slot[slot] = held
+            self._forget(self._held[identity])
+        for wish, slot, number in zip(wishes, self._index.insert(columns).tolist(), numbers, strict=True):
+            self._hold(wish, slot, number)
 
     def unsubscribe(self, subscription: Id) -> None:
-        held = self._held.pop(self._known(subscription).wish.id)
-        del self._by_slot[held.slot]
+        held = self._known(subscription)
+        if self._keeper is not None:
+            self._keeper.end(held.number)
+        self._forget(held)
+
+    def _hold(self, wish: Subscription, slot: int, number: int, spent: int = 0) -> None:
+        held = _Held(wish, slot, np.inf if wish.max_events is None else wish.max_events - spent, number)
+        self._held[wish.id] = self._by_slot[slot] = held
+
+    def _forget(self, held: _Held) -> None:
+        del self._held[held.wish.id], self._by_slot[held.slot]
         self._index.remove([held.slot])
 
     def subscription(self, subscription: Id) -> Subscription:
@@ -167,28 +268,95 @@ class Hub:
         return self.publish_all([self.message(text, at, id=id, ts=ts, payload=payload)])
 
     def publish_all(self, messages: Iterable[Message]) -> list[Delivery]:
-        """Post messages as one batch; deliveries in message order."""
+        """Post messages as one batch; deliveries in message order. With a store: logged first, in one transaction."""
         posted = list(messages)
+        return self.deliver(posted, None if self._keeper is None else self._keeper.append(posted))
+
+    def deliver(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
+        """Match messages that are in the log already, the first of them as `first_seq`."""
         batch = MessageBatch.from_values(posted, self.lexicon, space=self.space)
         self.lexicon.count(batch.terms_once(), len(posted))
         pairs = self._index.match(batch).by_message()
-        return [
-            delivery
-            for number, slot in zip(pairs.message.tolist(), pairs.slot.tolist(), strict=True)
-            if (delivery := self._deliver(slot, posted[number])) is not None
-        ]
+        limited: dict[int, _Limited] = {}
+        deliveries = []
+        for number, slot in zip(pairs.message.tolist(), pairs.slot.tolist(), strict=True):
+            seq = None if first_seq is None else first_seq + number
+            held = self._by_slot.get(slot)  # None: ended by an earlier message of the batch
+            if held is not None and not held.wish.has_expired(posted[number].ts):
+                deliveries.append(self._delivery(held.wish, posted[number], seq))
+                if held.wish.max_events is not None:
+                    limited[held.number] = self._count_event(held, seq)
+        if limited and self._keeper is not None and first_seq is not None:
+            spent = {number: event.spent for number, event in limited.items()}
+            endings = [Ending(number, event.to_seq) for number, event in limited.items() if event.to_seq]
+            self._keeper.count_events(spent, endings, first_seq + len(posted) - 1)
+        return deliveries
 
-    def _deliver(self, slot: int, message: Message) -> Delivery | None:
-        """The delivery, unless the subscription has ended (before, or by an earlier message of the batch)."""
-        held = self._by_slot.get(slot)
-        if held is None or _has_expired(held.wish, message):
-            return None
+    def _count_event(self, held: _Held, seq: int | None) -> _Limited:
+        """One event less; the last one ends the subscription."""
         held.left -= 1
         if held.left <= 0:
-            self.unsubscribe(held.wish.id)
-        wish = held.wish
-        subscriber = wish.id if wish.subscriber is None else wish.subscriber
-        return Delivery(wish.id, subscriber, message, "match", wish, self.space)
+            self._forget(held)
+        spent = (held.wish.max_events or 0) - int(held.left)
+        return _Limited(spent, None if held.left > 0 or seq is None else seq + 1)
+
+    def _delivery(self, wish: Subscription, message: Message, seq: int | None) -> Delivery:
+        return Delivery(wish.id, wish.receiver, message, "match", seq, wish, self.space)
+
+    # -- looking back -------------------------------------------------------------------------------
+
+    def replay(self, subscriber: Id, *, after: int | None = None, since: float | None = None) -> Iterator[Delivery]:
+        """What a subscriber was sent before, in order: all behind sequence number `after`, or accepted at `since`
+        or later, or (neither given) behind its cursor.
+
+        Nothing of it was stored: the log is matched again, against the subscriber's own subscriptions as they
+        were then.
+        """
+        keeper = self._kept()
+        position = self._position(subscriber, after, since)
+        past = keeper.past_of(subscriber, position)
+        for chunk in past.chunks(position, keeper.store.log.last_seq):
+            yield from self._deliveries(chunk)
+
+    def dry_run(
+        self,
+        expression: str,
+        within: Region,
+        *,
+        after: int | None = None,
+        since: float | None = None,
+        examples: int = 10,
+    ) -> DryRun:
+        """What a subscription would have matched, before it is registered: in the whole log, behind a sequence
+        number, or since a time."""
+        keeper = self._kept()
+        wish = Subscription("dry run", parse(expression, self._analyzer), self.space.check_region(within))
+        start = self._position(None, after, since)
+        matched, scanned, newest = 0, 0, list[Delivery]()
+        last = keeper.store.log.last_seq
+        for chunk in keeper.rematch([Valid(wish)]).chunks(start, last):
+            matched, scanned = matched + len(chunk.found), scanned + chunk.scanned
+            newest = (newest + list(self._deliveries(chunk)))[-examples:] if examples else []
+        return DryRun(matched, scanned, start, last, tuple(newest))
+
+    def acknowledge(self, subscriber: Id, seq: int) -> None:
+        """The subscriber has everything up to this message; `replay` goes on behind it."""
+        self._kept().store.cursors.advance(self._kept().tenant, subscriber, seq)
+
+    def _position(self, subscriber: Id | None, after: int | None, since: float | None) -> int:
+        keeper = self._kept()
+        if after is not None and since is not None:
+            raise StoreError("after and since given; one of them needed")
+        if since is not None:
+            return keeper.store.log.seq_before(since)
+        if after is None and subscriber is not None:
+            after = keeper.store.cursors.get(keeper.tenant, subscriber)
+        return max(after or 0, keeper.store.log.first_seq - 1)
+
+    def _deliveries(self, chunk: Chunk) -> Iterator[Delivery]:
+        for found in chunk.found:
+            for valid in found.wanted:
+                yield self._delivery(valid.wish, found.message, found.seq)
 
     # -- questions ----------------------------------------------------------------------------------
 
@@ -198,7 +366,3 @@ class Hub:
 
     def report(self) -> indexes.IndexReport:
         return self._index.report()
-
-
-def _has_expired(wish: Subscription, message: Message) -> bool:
-    return wish.expires is not None and message.ts is not None and message.ts >= wish.expires

@@ -35,3 +35,12 @@ class Subscription:
     subscriber: Id | None = None
     expires: float | None = None
     max_events: int | None = None
+
+    @property
+    def receiver(self) -> Id:
+        """The subscriber; a subscription without one stands for itself."""
+        return self.id if self.subscriber is None else self.subscriber
+
+    def has_expired(self, ts: float | None) -> bool:
+        """Whether a message of this event time comes too late."""
+        return self.expires is not None and ts is not None and ts >= self.expires
