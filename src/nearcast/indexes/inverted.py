@@ -25,6 +25,7 @@ from nearcast.kernels.node_lists import (
     empty,
 )
 from nearcast.kernels.rtree import Tree
+from nearcast.kernels.sieve import SIEVE
 
 
 class InvertedLists(NodeText):
@@ -121,7 +122,7 @@ class InvertedLists(NodeText):
 def scratch_for(stack: NDArray[np.int32], rows: Rows) -> Scratch:
     """Working room for a walk with these rows."""
     longest = int(np.diff(rows.term_from).max(initial=0))
-    return Scratch(stack.astype(np.int64), np.zeros(longest, dtype=np.int64))
+    return Scratch(stack.astype(np.int64), np.zeros(longest, dtype=np.int64), np.zeros(SIEVE, dtype=np.bool_))
 
 
 class MarkBoard:

@@ -16,7 +16,7 @@ from nearcast.indexes.pool import enlarged
 from nearcast.indexes.token_order import TokenOrder
 from nearcast.kernels import keyword_first as kernels
 from nearcast.kernels.layout import Rows
-from nearcast.kernels.spatial_first import SIEVE
+from nearcast.kernels.sieve import SIEVE
 
 METHODS = ("key", "counting")
 

@@ -20,7 +20,8 @@ from nearcast.kernels import rtree as kernels
 from nearcast.kernels.layout import Entries
 from nearcast.kernels.rtree import FREE_NODE, HEIGHT, NO_NODE, PARENT, POSITION, ROOT, TOP, USED, Items, Tree
 from nearcast.kernels.rtree_split import new_halves, split
-from nearcast.kernels.spatial_first import SIEVE, Scratch
+from nearcast.kernels.sieve import SIEVE
+from nearcast.kernels.spatial_first import Scratch
 
 
 class RTree:

@@ -16,6 +16,7 @@ from nearcast.kernels.node_lists import clear_lists, drop, length, member, push
 from nearcast.kernels.node_tokens import EMPTY, NO_PLACE, find, run_of, values_of
 from nearcast.kernels.primitives import overlaps
 from nearcast.kernels.rtree import HEIGHT, NO_NODE, PARENT, POSITION, ROOT, USED, meets
+from nearcast.kernels.sieve import set_sieve
 from nearcast.kernels.spatial_first import NO_ROOM, append
 
 
@@ -184,19 +185,22 @@ def probe(tree, inverted, marks, left, entries, scratch, rows, first_row, found,
     for row in range(first_row, len(rows.boxes)):
         row_from, candidates, nodes, base = n_found, 0, 0, next_base(marks)
         low, high = rows.term_from[row], rows.term_from[row + 1]
+        set_sieve(scratch.sieve, rows, row, True)
         scratch.stack[0], depth = tree.state[ROOT], 1
         while depth > 0:
             depth -= 1
             node = scratch.stack[depth]
             nodes += 1
-            n_lists = values_of(inverted.tables, node, rows.terms, low, high, scratch.lists)
+            n_lists = values_of(inverted.tables, node, scratch.sieve, rows.terms, low, high, scratch.lists)
             if tree.nodes[node, HEIGHT] > 0:
                 depth = _push_listed(tree, inverted, marks, base, node, scratch, n_lists, rows, row, depth)
                 continue
             n_found, read = _count_leaf(inverted, left, scratch, n_lists, entries, rows, row, found, n_found)
             if n_found == NO_ROOM:
+                set_sieve(scratch.sieve, rows, row, False)
                 return row, row_from
             candidates += read
+        set_sieve(scratch.sieve, rows, row, False)
         counters[CANDIDATES] += candidates
         counters[NODES] += nodes
     return len(rows.boxes), n_found

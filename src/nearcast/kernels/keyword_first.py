@@ -9,7 +9,8 @@ from __future__ import annotations
 from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.layout import CANDIDATES, NODES
 from nearcast.kernels.primitives import overlaps
-from nearcast.kernels.spatial_first import NO_ROOM, SIEVE, append, has_terms, set_sieve
+from nearcast.kernels.sieve import SIEVE, set_sieve
+from nearcast.kernels.spatial_first import NO_ROOM, append, has_terms
 
 
 @primitive
@@ -24,7 +25,7 @@ def _fits(guards, entries, entry, sieve, rows, row):
 def probe_keys(lists, guards, entries, sieve, rows, first_row, found, counters):
     """Each entry is in one list, that of its key. Candidates are the members of the row's lists.
 
-    A second term of each entry, its guard, is beside the lists (see `spatial_first.SIEVE`); the other terms are
+    A second term of each entry, its guard, is beside the lists (see `kernels.sieve`); the other terms are
     looked up last, because they are farthest away.
     """
     n_found = 0

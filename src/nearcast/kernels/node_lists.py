@@ -31,6 +31,7 @@ class Scratch(NamedTuple):
 
     stack: NDArray[np.int64]  # [height × (B + 1)]  nodes still to be visited
     lists: NDArray[np.int64]  # [terms of the longest row]  values of the tokens that node and row share
+    sieve: NDArray[np.bool_]  # [SIEVE]
 
 
 @primitive

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from nearcast.kernels.jit import primitive
 from nearcast.kernels.lists import NO_RUN, Lists, give_run, take_run
+from nearcast.kernels.sieve import sifted
 
 EMPTY = -1  # a place of a table without a token
 NO_PLACE = -1
+_PLACES_A_TERM = 4  # of a table that are read in the time in which one term is looked up in it
 NOTHING = 0  # value of a token that was just seated
 _FACTOR = 2654435769  # 2**32 / golden ratio; times a token below 2**31 it fits int64
 _LOW_32 = 0xFFFFFFFF
@@ -142,12 +144,23 @@ def run_of(tables, node):
 
 
 @primitive
-def shares_token(tables, node, terms, low, high):
-    """The token filter: does the ascending run terms[low:high] have a token of the node?"""
+def is_smaller(klass, n):
+    """Is it cheaper to ask for each token of a table of 2**klass places than for each of n terms?"""
+    return (np.int64(1) << klass) < n * _PLACES_A_TERM
+
+
+@primitive
+def shares_token(tables, node, sieve, terms, low, high):
+    """The token filter: does the ascending run terms[low:high], for which the sieve is set, have one of the node?"""
     klass = np.int64(tables.sets.klass[node])
     if klass == NO_RUN:
         return False
     pool, start = tables.sets.pool, tables.sets.start[node]
+    if is_smaller(klass, high - low):
+        for at in range(start, start + (np.int64(1) << klass)):
+            if pool[at] != EMPTY and sifted(sieve, terms, low, high, pool[at]):
+                return True
+        return False
     for i in range(low, high):
         if find_in(pool, start, klass, terms[i]) != NO_PLACE:
             return True
@@ -155,12 +168,21 @@ def shares_token(tables, node, terms, low, high):
 
 
 @primitive
-def values_of(tables, node, terms, low, high, values):
-    """Fill `values` with those beside the tokens of a node that are in terms[low:high]; how many."""
+def values_of(tables, node, sieve, terms, low, high, values):
+    """Fill `values` with those beside the tokens of a node that are in terms[low:high]; how many.
+
+    A long message is asked for the tokens of the node, a short one asks the node for its terms.
+    """
     klass = np.int64(tables.sets.klass[node])
     if klass == NO_RUN:
         return 0
     pool, start, n = tables.sets.pool, tables.sets.start[node], 0
+    if is_smaller(klass, high - low):
+        for at in range(start, start + (np.int64(1) << klass)):
+            if pool[at] != EMPTY and sifted(sieve, terms, low, high, pool[at]):
+                values[n] = tables.values[at]
+                n += 1
+        return n
     for i in range(low, high):
         place = find_in(pool, start, klass, terms[i])
         if place != NO_PLACE:

@@ -12,7 +12,8 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.layout import CANDIDATES, NODES
 from nearcast.kernels.node_tokens import EMPTY, NO_PLACE, clear, find, reserve, run_of, seat, shares_token, unseat
 from nearcast.kernels.rtree import HEIGHT, NO_NODE, PARENT, ROOT, USED, meets
-from nearcast.kernels.spatial_first import NO_ROOM, SIEVE, append, has_terms, set_sieve
+from nearcast.kernels.sieve import SIEVE, set_sieve
+from nearcast.kernels.spatial_first import NO_ROOM, append, has_terms
 
 
 @primitive
@@ -139,7 +140,7 @@ def detach(tree, tables, node):
 
 
 @primitive
-def _push_candidates(tree, tables, node, rows, row, stack, depth):
+def _push_candidates(tree, tables, sieve, node, rows, row, stack, depth):
     """Put the children that pass the MBR filter and the token filter on the stack; its new depth."""
     boxes, place = tree.boxes[node], rows.boxes[row]
     west, south, east, north = place[0], place[1], place[2], place[3]
@@ -147,7 +148,7 @@ def _push_candidates(tree, tables, node, rows, row, stack, depth):
     for i in range(tree.nodes[node, USED]):
         if meets(boxes, i, west, south, east, north):
             child = tree.child[node, i]
-            if shares_token(tables, child, rows.terms, low, high):
+            if shares_token(tables, child, sieve, rows.terms, low, high):
                 stack[depth] = child
                 depth += 1
     return depth
@@ -181,7 +182,7 @@ def probe(tree, tables, entries, scratch, rows, first_row, found, counters):
             node = stack[depth]
             nodes += 1
             if tree.nodes[node, HEIGHT] > 0:
-                depth = _push_candidates(tree, tables, node, rows, row, stack, depth)
+                depth = _push_candidates(tree, tables, scratch.sieve, node, rows, row, stack, depth)
                 continue
             n_found = _verify_leaf(tree, node, entries, scratch.sieve, rows, row, found, n_found)
             if n_found == NO_ROOM:

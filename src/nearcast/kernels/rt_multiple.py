@@ -17,6 +17,7 @@ from nearcast.kernels.node_lists import clear_lists, drop, length, member, push
 from nearcast.kernels.node_tokens import values_of
 from nearcast.kernels.primitives import overlaps
 from nearcast.kernels.rtree import HEIGHT, NO_NODE, PARENT, POSITION, ROOT, USED, meets
+from nearcast.kernels.sieve import set_sieve
 from nearcast.kernels.spatial_first import NO_ROOM, append
 
 
@@ -163,7 +164,7 @@ def attach(tree, inverted, words, node):
 
 
 @primitive
-def _count_node(tree, inverted, marks, base, node, lists, entries, rows, row, found, n_found):
+def _count_node(tree, inverted, marks, base, node, scratch, entries, rows, row, found, n_found):
     """Lines 4 to 10 of Figure 5: count the entries in the lists of the row's terms, append those complete.
 
     Returns (number found or NO_ROOM, visit flag of this node, list members read). An entry is complete when it
@@ -172,8 +173,8 @@ def _count_node(tree, inverted, marks, base, node, lists, entries, rows, row, fo
     read, visit, level = 0, False, level_of(tree, node)
     inner = tree.nodes[node, HEIGHT] > 0
     low, high = rows.term_from[row], rows.term_from[row + 1]
-    for k in range(values_of(inverted.tables, node, rows.terms, low, high, lists)):
-        value = lists[k]
+    for k in range(values_of(inverted.tables, node, scratch.sieve, rows.terms, low, high, scratch.lists)):
+        value = scratch.lists[k]
         for i in range(length(inverted, value)):
             entry = member(inverted, value, i)
             read += 1
@@ -202,7 +203,7 @@ def _visit(tree, inverted, marks, base, node, entries, scratch, rows, row, found
             continue
         child = np.int64(tree.child[node, i])
         n_found, visit, read = _count_node(
-            tree, inverted, marks, base, child, scratch.lists, entries, rows, row, found, n_found
+            tree, inverted, marks, base, child, scratch, entries, rows, row, found, n_found
         )
         if n_found == NO_ROOM:
             return n_found, depth, candidates, nodes
@@ -221,10 +222,11 @@ def probe(tree, inverted, marks, entries, scratch, rows, first_row, found, count
     n_found = 0
     for row in range(first_row, len(rows.boxes)):
         row_from, candidates, nodes, base = n_found, 0, 1, next_base(marks)
+        set_sieve(scratch.sieve, rows, row, True)
         scratch.stack[0], depth = root, 1
         if tree.nodes[root, HEIGHT] == 0:
             n_found, _, candidates = _count_node(
-                tree, inverted, marks, base, root, scratch.lists, entries, rows, row, found, n_found
+                tree, inverted, marks, base, root, scratch, entries, rows, row, found, n_found
             )
             depth = 0
         while depth > 0 and n_found != NO_ROOM:
@@ -235,6 +237,7 @@ def probe(tree, inverted, marks, entries, scratch, rows, first_row, found, count
             )
             candidates += read
             nodes += counted
+        set_sieve(scratch.sieve, rows, row, False)
         if n_found == NO_ROOM:
             return row, row_from
         counters[CANDIDATES] += candidates

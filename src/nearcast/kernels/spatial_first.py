@@ -11,9 +11,9 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.layout import CANDIDATES, NODES
 from nearcast.kernels.primitives import contains_all
 from nearcast.kernels.rtree import HEIGHT, ROOT, USED, meets
+from nearcast.kernels.sieve import SIEVE, set_sieve
 
 NO_ROOM = -1
-SIEVE = 4096  # places of a sieve: those of the row's terms are set, so that most guards are settled by one look
 
 
 class Scratch(NamedTuple):
@@ -21,13 +21,6 @@ class Scratch(NamedTuple):
 
     stack: NDArray[np.int32]  # [height × (B + 1)]  nodes still to be visited
     sieve: NDArray[np.bool_]  # [SIEVE]
-
-
-@primitive
-def set_sieve(sieve, rows, row, value):
-    """Set the places of the row's terms, or clear them again."""
-    for k in range(rows.term_from[row], rows.term_from[row + 1]):
-        sieve[rows.terms[k] & (SIEVE - 1)] = value
 
 
 @primitive
