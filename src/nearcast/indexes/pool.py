@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-RESERVE_FROM = 1 << 20  # bytes: an array that grows beyond this moves, once, to a reserved range of addresses
+RESERVE_FROM = 1 << 18  # bytes: an array that grows beyond this moves, once, to a reserved range of addresses
 RESERVED_ROWS = 1 << 27
 MAP_NORESERVE = 0x4000  # Linux; the mmap module has no name for it
 

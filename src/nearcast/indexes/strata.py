@@ -12,7 +12,15 @@ from nearcast.columns import MessageBatch
 from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
 from nearcast.indexes.strata_arrays import Arrays
-from nearcast.kernels import strata_build, strata_insert, strata_match, strata_remove, strata_steps
+from nearcast.kernels import (
+    strata_build,
+    strata_insert,
+    strata_keys,
+    strata_match,
+    strata_measure,
+    strata_remove,
+    strata_steps,
+)
 from nearcast.kernels.layout import COUNTERS, Found, Rows
 from nearcast.kernels.strata_layout import N_LEAVES, N_RUNS
 
@@ -56,12 +64,12 @@ class Strata(EntryIndex):
             self._insert(entries)
 
     def _weigh(self, entries: NDArray[np.int64], step: int) -> None:
-        highest = strata_build.count_terms(self.entries, entries, self._weights, np.int32(step))
+        highest = strata_keys.count_terms(self.entries, entries, self._weights, np.int32(step))
         if highest >= len(self._weights):
             known = len(self._weights)
             self._weights = reserved(self._weights, highest + 1)
-            strata_build.count_terms(self.entries, entries, self._weights[:known], np.int32(-step))
-            strata_build.count_terms(self.entries, entries, self._weights, np.int32(step))
+            strata_keys.count_terms(self.entries, entries, self._weights[:known], np.int32(-step))
+            strata_keys.count_terms(self.entries, entries, self._weights, np.int32(step))
         self._arrays.make_keys(highest + 1)
 
     def _build(self, numbers: NDArray[np.int64]) -> None:
@@ -72,11 +80,11 @@ class Strata(EntryIndex):
         self._arrays = Arrays()
         self._arrays.make_keys(n_keys)
         lists, boxes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
-        others = np.empty(n, dtype=np.int32)
-        strata_build.describe(entries, numbers, self._weights, self._frame, lists, boxes, others)
+        others = np.empty(n, dtype=np.int64)
+        strata_keys.describe(entries, numbers, self._weights, self._frame, lists, boxes, others)
         ends = np.zeros(2 * n_keys + 1, dtype=np.int64)
         strata_build.count_lists(lists, ends)
-        into = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int32)
+        into = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
         strata_build.sort_by_list(lists, numbers, boxes, others, ends, *into)
         del lists, boxes, others
         ends = ends[:-1]
@@ -86,6 +94,9 @@ class Strata(EntryIndex):
         stack = np.empty((256, 2), dtype=np.int64)
         opened = np.empty(strata_build.MAX_LEVELS, dtype=np.int64)
         strata_build.lay_out(self._arrays.view, ends, *into, self._place, stack, opened)
+        terms = reserved(np.zeros(0, dtype=np.int32), len(entries.terms))
+        top = strata_keys.arrange_terms(self._arrays.view, entries, self._place, terms)
+        self.table.move_terms(terms, top)
 
     def _insert(self, numbers: NDArray[np.int64]) -> None:
         entries, done = self.entries, 0
@@ -143,7 +154,7 @@ class Strata(EntryIndex):
         """Every list measured; reads the whole structure once."""
         n = self._arrays.n_keys
         lengths, levels = np.zeros(2 * n, dtype=np.int64), np.zeros(2 * n, dtype=np.int64)
-        strata_build.measure_lists(self._arrays.view, lengths, levels)
+        strata_measure.measure_lists(self._arrays.view, lengths, levels)
         return Anatomy(lengths.reshape(-1, 2), levels.reshape(-1, 2), self._weights[:n])
 
     def _state(self) -> dict[str, NDArray[Any]]:

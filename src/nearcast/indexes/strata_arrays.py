@@ -35,7 +35,7 @@ class Arrays:
         self._children = np.zeros((0, CHILD_COLUMNS), dtype=np.int32)
         self._boxes = np.zeros(0, dtype=np.uint64)
         self._entries = np.zeros(0, dtype=np.int32)
-        self._others = np.zeros(0, dtype=np.int32)
+        self._others = np.zeros(0, dtype=np.int64)
         self._parents = np.zeros(0, dtype=np.int32)
         self._state = np.zeros(STATE_SIZE, dtype=np.int64)
         self._state[: BRANCH_FREE + 1] = NONE

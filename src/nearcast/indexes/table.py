@@ -126,6 +126,11 @@ class EntryTable:
             self._extra.put(entries, self._numbers.top, columns.conditions)
         return Added(entries, slots.astype(np.int32))
 
+    def move_terms(self, terms: NDArray[np.int32], top: int) -> None:
+        """All term runs are in terms[:top] from now on, and `term_from` says where: the caller saw to it."""
+        self._terms = Pool()
+        self._terms.values, self._terms.top = terms, top
+
     def release(self, slots: NDArray[np.int32], entries: NDArray[np.int64]) -> None:
         self._terms.free(self._term_from[entries], self._term_count[entries])
         self._term_count[entries] = 0

@@ -1,4 +1,4 @@
-"""Building the lists of `strata` in bulk: choose keys, sort by key, order each list in space, lay it out.
+"""Building the lists of `strata` in bulk: sort by list, order each list in space, lay it out.
 
 A list is ordered like a kd-tree over the four fields of its packed boxes: halved again and again at the
 median of the widest field, at multiples of what a leaf (a branch, a branch of branches) takes.
@@ -12,7 +12,6 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_layout import (
     ALWAYS,
     FULL_CLASS,
-    LANE_TOP,
     LANES,
     MORE,
     N_RUNS,
@@ -20,70 +19,15 @@ from nearcast.kernels.strata_layout import (
     PARENT,
     RUN,
     USED,
-    field,
     lower,
-    mark_of,
-    packed_entry,
     run_root,
     tree_root,
     upper,
-    widest,
 )
+from nearcast.kernels.strata_order import FILL, order_in_space
 from nearcast.kernels.strata_room import RUN_LANES, attach, take_branch, take_leaf, take_run
 
-FILL = 14  # lanes of a leaf and children of a branch after a bulk build; the rest is for insertions
 MAX_LEVELS = 12
-
-
-@primitive
-def weight_of(weights, term):
-    """How often a term is expected in messages; one never seen is the rarest."""
-    return weights[term] if term < len(weights) else np.int32(0)
-
-
-@primitive
-def others_word(entries, low, count, key, second, weights):
-    """What a lane says of the terms besides the key.
-
-    One: the term itself, so that the lane is proof enough. Several: ~ of the 15-bit marks of the two rarest.
-    """
-    if count <= 2:
-        return np.int64(second)
-    third, rare = np.int64(-1), np.int32(0)
-    for i in range(low, low + count):
-        term = np.int64(entries.terms[i])
-        if term != key and term != second and (third < 0 or weight_of(weights, term) < rare):
-            third, rare = term, weight_of(weights, term)
-    return ~(mark_of(second) | mark_of(third) << 15)
-
-
-@primitive
-def key_and_others(entries, entry, weights):
-    """The rarest term of an entry, 1 if there are others, and what its lane says of those."""
-    low = np.int64(entries.term_from[entry])
-    count = np.int64(entries.term_count[entry])
-    key, second = np.int64(entries.terms[low]), np.int64(0)
-    rarest, rare = weight_of(weights, key), np.int32(0)
-    for i in range(low + 1, low + count):
-        term = np.int64(entries.terms[i])
-        weight = weight_of(weights, term)
-        if weight < rarest:
-            second, rare = key, rarest
-            key, rarest = term, weight
-        elif i == low + 1 or weight < rare:
-            second, rare = term, weight
-    return key, np.int64(count > 1), others_word(entries, low, count, key, second, weights)
-
-
-@kernel
-def describe(entries, numbers, weights, frame, lists, boxes, others):
-    """For each of the numbers: its list (2 * key + MORE or LONE), packed box and what is said of other terms."""
-    for i in range(len(numbers)):
-        entry = numbers[i]
-        key, more, others_said = key_and_others(entries, entry, weights)
-        lists[i] = 2 * key + more
-        boxes[i] = packed_entry(entries.boxes, entry, frame)
-        others[i] = others_said
 
 
 @kernel
@@ -123,77 +67,6 @@ def room_needed(ends, needed):
             units = (units + FILL - 1) // FILL
             branches += units
     needed[0], needed[1] = lanes + lanes // 7 + RUN_LANES, branches  # 31 of 256 lanes may not fit a run
-
-
-@primitive
-def swap(numbers, boxes, others, i, j):
-    numbers[i], numbers[j] = numbers[j], numbers[i]
-    boxes[i], boxes[j] = boxes[j], boxes[i]
-    others[i], others[j] = others[j], others[i]
-
-
-@primitive
-def select(numbers, boxes, others, low, high, middle, by):
-    """Reorder [low, high) so that field `by` of all before `middle` is at most that of all after."""
-    last = high - 1
-    while low < last:
-        pivot = field(boxes[(low + last) >> 1], by)
-        i, j = low, last
-        while i <= j:
-            while field(boxes[i], by) < pivot:
-                i += 1
-            while field(boxes[j], by) > pivot:
-                j -= 1
-            if i <= j:
-                swap(numbers, boxes, others, i, j)
-                i += 1
-                j -= 1
-        if middle <= j:
-            last = j
-        elif middle >= i:
-            low = i
-        else:
-            return
-
-
-@primitive
-def widest_field(boxes, low, high):
-    least, most = NEVER, ALWAYS
-    for i in range(low, high):
-        least = lower(least, boxes[i])
-        most = upper(most, boxes[i])
-    return widest(least, most)
-
-
-@primitive
-def left_part(count):
-    """How many of `count` items go left: about half, in whole leaves, branches, branches of branches."""
-    leaves = (count + FILL - 1) // FILL
-    unit = np.int64(1)
-    while unit * FILL < leaves:
-        unit *= FILL
-    return ((leaves + unit - 1) // unit >> 1) * unit * FILL
-
-
-@primitive
-def order_in_space(numbers, boxes, others, low, high, stack):
-    """kd order of one list; `stack` holds the ranges that are still to be halved."""
-    stack[0, 0], stack[0, 1] = low, high
-    depth = 1
-    while depth:
-        depth -= 1
-        low, high = stack[depth, 0], stack[depth, 1]
-        by, apart = widest_field(boxes, low, high)
-        if apart == 0:
-            continue
-        middle = low + left_part(high - low)
-        select(numbers, boxes, others, low, high, middle, by)
-        if middle - low > FILL:
-            stack[depth, 0], stack[depth, 1] = low, middle
-            depth += 1
-        if high - middle > FILL:
-            stack[depth, 0], stack[depth, 1] = middle, high
-            depth += 1
 
 
 @primitive
@@ -284,34 +157,3 @@ def lay_out(strata, ends, numbers, boxes, others, place, stack, opened):
             strata.keys[lst >> 1, lst & MORE] = least
             strata.keys[lst >> 1, 2 + (lst & MORE)] = root
         low = high
-
-
-@kernel
-def count_terms(entries, numbers, weights, step):
-    """Add `step` to the weight of every term of the numbered entries that is in reach; the highest term."""
-    highest = np.int64(-1)
-    for i in range(len(numbers)):
-        low = np.int64(entries.term_from[numbers[i]])
-        for j in range(low, low + entries.term_count[numbers[i]]):
-            term = np.int64(entries.terms[j])
-            if term < len(weights):
-                weights[term] += step
-            highest = max(highest, term)
-    return highest
-
-
-@kernel
-def measure_lists(strata, lengths, levels):
-    """Entries and tree levels (0: a run) of every list: runs say it, leaves are counted to their root."""
-    for lst in range(len(lengths)):
-        root = np.int64(strata.keys[lst >> 1, 2 + (lst & MORE)])
-        levels[lst] = (root >> 16) & 0xFF
-        lengths[lst] = root & 0xFF
-    for leaf in range(strata.state[LANE_TOP] >> FULL_CLASS):
-        where = np.int64(strata.parents[leaf])
-        if where < 0:
-            continue
-        used = strata.children[where >> FULL_CLASS, where & (LANES - 1)] & 31
-        while where >= 0:
-            where = np.int64(strata.children[where >> FULL_CLASS, PARENT])
-        lengths[-2 - where] += used

@@ -49,10 +49,12 @@ GUARD_SHIFT = np.uint64(15)
 SHIFT_1, SHIFT_2, SHIFT_3 = np.uint64(16), np.uint64(32), np.uint64(48)
 
 LONE, MORE = 0, 1
-MARK_BITS = 0x7FFF
+MARK_BITS, MARK_SHIFT = 0x3FFF, 14  # see `strata_keys` on the word on other terms
+RUN_BITS, RUN_SHIFT = 0x7FFF_FFFF, 28
+MOST_COUNTED, COUNT_SHIFT = 15, 59
 NO_PARENT = -1  # of a slab whose lanes are runs
 PARENT, USED, LEVEL = 16, 17, 18  # columns of `children` after the 16 children
-CHILD_COLUMNS = 20
+CHILD_COLUMNS = 32  # two lines of a cache: a match reads the first only
 
 RUN = 32  # lanes of the longest run
 NONE = -1
@@ -70,10 +72,10 @@ class Strata(NamedTuple):
 
     keys: NDArray[np.uint64]  # [n_keys, 4]    low of lone, low of more, root of lone, root of more
     bounds: NDArray[np.uint64]  # [branches, 2, 16]  low and high of each child
-    children: NDArray[np.int32]  # [branches, 20]  children, then PARENT, USED, LEVEL
+    children: NDArray[np.int32]  # [branches, 32]  children, then PARENT, USED, LEVEL
     boxes: NDArray[np.uint64]  # [lanes]        packed box; NEVER where the lane is empty
     entries: NDArray[np.int32]  # [lanes]        entry number; in a free run or leaf: the next free one
-    others: NDArray[np.int32]  # [lanes]        what must be there besides the key, see `others_word`
+    others: NDArray[np.int64]  # [lanes]        what must be there besides the key, see `strata_keys`
     parents: NDArray[np.int32]  # [lanes / 16]   branch * 16 + position of a leaf; NO_PARENT
     state: NDArray[np.int64]  # [STATE_SIZE]   see above
 
@@ -177,7 +179,7 @@ def widest(low, high):
 
 @primitive
 def mark_of(term):
-    """15 bits of a term."""
+    """14 bits of a term."""
     return ((np.int64(term) * 0x9E3779B) >> 12) & MARK_BITS
 
 

@@ -17,24 +17,25 @@ import numpy as np
 
 from nearcast.kernels.jit import inlined, kernel, prefetch
 from nearcast.kernels.layout import CANDIDATES, NODES
-from nearcast.kernels.strata_layout import LANES, LEVEL, RUN, packed_message
+from nearcast.kernels.strata_layout import LANES, RUN, packed_message
 from nearcast.kernels.strata_steps import (
+    ITEM_BITS,
     N0,
     N1,
+    N5,
     TERMS_AT_A_TIME,
     USED_BITS,
     WORK,
-    clear_seen,
     copy_leaves,
     look,
     open_branch,
     open_leaves,
     open_lists,
-    set_seen,
     sift_more,
     take_lone,
     verify_lanes,
 )
+from nearcast.kernels.strata_terms import clear_seen, set_seen
 
 ENOUGH_WORK = np.uint64(WORK - 2 * LANES)
 MANY_BRANCHES = np.uint64(3 * WORK)
@@ -70,10 +71,10 @@ def probe_row(strata, entries, rows, row, message, work, found, n_found, counter
             else:  # no room to go on in breadth: in depth, it takes no more than 15 a level
                 tail -= N1
                 item = work.branches[tail]
-            branch, more = item >> N1, item & N1
+            branch, level, more = item >> N5, (item & ITEM_BITS) >> N1, item & N1
             nodes += N1
-            if strata.children[branch, LEVEL] > 1:
-                tail = open_branch(strata, branch, message, more, work.branches, tail)
+            if level > N1:
+                tail = open_branch(strata, branch, level, message, more, work.branches, tail)
             else:
                 n_copies, n_lone, n_more = open_leaves(strata, branch, message, more, work, n_copies, n_lone, n_more)
         items = n_copies + n_lone + n_more

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.jit import kernel, primitive
-from nearcast.kernels.strata_insert import move_lanes, put_lane, set_bounds
 from nearcast.kernels.strata_layout import (
     FULL_CLASS,
     LANES,
@@ -24,6 +23,7 @@ from nearcast.kernels.strata_layout import (
     upper,
 )
 from nearcast.kernels.strata_room import give_branch, give_leaf, give_run, set_parent
+from nearcast.kernels.strata_split import move_lanes, put_lane, set_bounds
 
 FEW = 4  # a leaf that has so few lanes left joins another one,
 ENOUGH = 12  # if the two together have no more than this

@@ -8,24 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.kernels.jit import inlined, prefetch, trailing_zeros
-from nearcast.kernels.primitives import lower_bound, overlaps
-from nearcast.kernels.strata_layout import GUARD, LANES, MARK_BITS, ONES, RUN, mark_of
+from nearcast.kernels.primitives import overlaps
+from nearcast.kernels.strata_layout import GUARD, LANES, MARK_BITS, ONES, RUN
+from nearcast.kernels.strata_terms import has_others, others_seen, where_terms_are
 
 TERMS_AT_A_TIME = 32
 WORK = 256  # items of a work list; a step adds at most 2 * TERMS_AT_A_TIME of them
 AT_ONCE = 8  # boxes that are tested together
 
 N0, N1, N2, N4, N5, N6, N8, N15, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 6, 8, 15, 16, 24))
-CHILD_BITS, USED_BITS, LEVEL_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF0000)
-BIT_BITS = np.uint64(63)
+CHILD_BITS, USED_BITS, LEVEL_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF)
+ITEM_BITS, LONE_LEAVES = np.uint64(31), np.uint64(2)  # of a branch item: level 1 of a lone list
 
 
 class Scratch(NamedTuple):
     """Work room of one call; `seen` is all zero between messages, the lists are empty."""
 
-    seen: NDArray[np.uint64]  # [512]  bit m: the message has a term with mark m
-    terms: NDArray[np.int32]  # [32768]  by mark seen: the last term of the message that has it
-    branches: NDArray[np.uint64]  # [4 * WORK]  branch << 1 | MORE or LONE, first in, first out
+    seen: NDArray[np.uint64]  # [256]  bit m: the message has a term with mark m
+    terms: NDArray[np.int32]  # [16384]  by mark seen: the last term of the message that has it
+    branches: NDArray[np.uint64]  # [4 * WORK]  branch << 5 | level << 1 | MORE or LONE
     copies: NDArray[np.uint64]  # [WORK]  leaves to copy: lane << 8 | lanes in use
     lone: NDArray[np.uint64]  # [WORK]  runs and leaves of lone lists, likewise
     more: NDArray[np.uint64]  # [WORK]  runs and leaves of the others
@@ -37,51 +38,6 @@ def new_scratch() -> Scratch:
     lists = (np.empty(size, dtype=np.uint64) for size in (4 * WORK, WORK, WORK, WORK, 4 * WORK + 2, (RUN + 1) * WORK))
     seen, terms = np.zeros((MARK_BITS + 1) // 64, dtype=np.uint64), np.empty(MARK_BITS + 1, dtype=np.int32)
     return Scratch(seen, terms, *lists)
-
-
-@inlined
-def set_seen(seen, terms, rows, row):
-    for i in range(rows.term_from[row], rows.term_from[row + 1]):
-        mark = np.uint64(mark_of(rows.terms[i]))
-        seen[mark >> N6] |= N1 << (mark & BIT_BITS)
-        terms[mark] = rows.terms[i]
-
-
-@inlined
-def clear_seen(seen, rows, row):
-    for i in range(rows.term_from[row], rows.term_from[row + 1]):
-        seen[np.uint64(mark_of(rows.terms[i])) >> N6] = N0
-
-
-@inlined
-def others_seen(seen, others):
-    """1 unless a further term of the lane is surely missing. Chosen by masks: which kind it is, nobody can guess."""
-    mark, several = mark_of(others), others >> 63
-    first = np.uint64(mark ^ ((mark ^ (~others & MARK_BITS)) & several))
-    second = np.uint64(mark ^ ((mark ^ ((~others >> 15) & MARK_BITS)) & several))
-    return (seen[first >> N6] >> (first & BIT_BITS)) & (seen[second >> N6] >> (second & BIT_BITS)) & N1
-
-
-@inlined
-def has_term(work, rows, row, term):
-    """Exactly: by the mark; where another term of the message has the same, by search."""
-    mark = np.uint64(mark_of(term))
-    if (work.seen[mark >> N6] >> (mark & BIT_BITS)) & N1 == N0:
-        return False
-    if work.terms[mark] == term:
-        return True
-    last = rows.term_from[row + 1]
-    at = lower_bound(rows.terms, rows.term_from[row], last, term)
-    return at < last and rows.terms[at] == term
-
-
-@inlined
-def has_terms(work, entries, entry, rows, row):
-    low = np.uint64(entries.term_from[entry])
-    for i in range(low, low + np.uint64(entries.term_count[entry])):
-        if not has_term(work, rows, row, entries.terms[i]):
-            return False
-    return True
 
 
 @inlined
@@ -112,14 +68,20 @@ def is_certain(box, message):
 
 
 @inlined
-def ask_for_branch(strata, branch):
-    """256 bytes of bounds and 80 of children."""
+def branch_item(branch, level, more):
+    return branch << N5 | level << N1 | more
+
+
+@inlined
+def ask_for_branch(strata, item):
+    """The line of its children, two of their lows, and of their highs where those will be looked at."""
+    branch = item >> N5
     prefetch(strata.bounds, branch)
     prefetch(strata.bounds[branch, 0], 8)
-    prefetch(strata.bounds[branch, 1], 0)
-    prefetch(strata.bounds[branch, 1], 8)
     prefetch(strata.children, branch)
-    prefetch(strata.children[branch], 15)
+    if item & ITEM_BITS == LONE_LEAVES:
+        prefetch(strata.bounds[branch, 1], 0)
+        prefetch(strata.bounds[branch, 1], 8)
 
 
 @inlined
@@ -144,22 +106,24 @@ def open_lists(strata, rows, first, last, message, work):
             continue
         root = keys[term, 2]
         near = np.uint64((message - keys[term, 0]) & GUARD == GUARD)
-        tree = np.uint64(root & LEVEL_BITS != N0)
+        level = (root >> N16) & LEVEL_BITS
+        tree = np.uint64(level != N0)
         work.lone[n_lone] = (root >> N24) << N8 | (root & USED_BITS)
         n_lone += near & ~tree
-        work.branches[depth] = (root >> N24) << N1
+        work.branches[depth] = branch_item(root >> N24, level, N0)
         depth += near & tree
         root = keys[term, 3]
         near = np.uint64((message - keys[term, 1]) & GUARD == GUARD)
-        tree = np.uint64(root & LEVEL_BITS != N0)
+        level = (root >> N16) & LEVEL_BITS
+        tree = np.uint64(level != N0)
         work.more[n_more] = (root >> N24) << N8 | (root & USED_BITS)
         n_more += near & ~tree
-        work.branches[depth] = (root >> N24) << N1 | N1
+        work.branches[depth] = branch_item(root >> N24, level, N1)
         depth += near & tree
     ask_for_boxes(strata.boxes, work.lone, N0, n_lone)
     ask_for_boxes(strata.boxes, work.more, N0, n_more)
     for i in range(depth):
-        ask_for_branch(strata, work.branches[i] >> N1)
+        ask_for_branch(strata, work.branches[i])
     return n_lone, n_more, depth
 
 
@@ -201,13 +165,13 @@ def open_leaves(strata, branch, message, more, work, n_copies, n_lone, n_more):
 
 
 @inlined
-def open_branch(strata, branch, message, more, branches, tail):
+def open_branch(strata, branch, level, message, more, branches, tail):
     """Children in reach of a branch of a higher level: branches to visit."""
     bits = children_reached(strata.bounds, branch, 0, message)
     while bits != N0:
         child = np.uint64(strata.children[branch, np.uint64(trailing_zeros(bits))]) >> N5
-        ask_for_branch(strata, child)
-        branches[tail] = child << N1 | more
+        branches[tail] = branch_item(child, level - N1, more)
+        ask_for_branch(strata, branches[tail])
         tail += N1
         bits &= bits - N1
     return tail
@@ -233,6 +197,7 @@ def look(boxes, message, items, n_items, hits, n_hits, what):
         hits[n_hits + N1] = bits
         if bits != N0:
             prefetch(what, lane)
+            prefetch(what, lane + N8)
             prefetch(what, lane + N15)
             n_hits += N2
     return n_hits
@@ -262,7 +227,7 @@ def sift_more(strata, seen, hits, first, last, lanes):
         while bits != N0:
             at = lane + np.uint64(trailing_zeros(bits))
             lanes[n_lanes] = at
-            n_lanes += others_seen(seen, np.int64(strata.others[at]))
+            n_lanes += others_seen(seen, strata.others[at])
             bits &= bits - N1
     for i in range(n_lanes):
         prefetch(strata.entries, lanes[i])
@@ -271,14 +236,11 @@ def sift_more(strata, seen, hits, first, last, lanes):
 
 @inlined
 def ask_for_terms(strata, entries, lanes, n_lanes):
-    """The table's terms of lanes with several others: first where they are, then themselves."""
+    """The table's terms of lanes that ask for more than they can name."""
     for i in range(n_lanes):
-        if strata.others[lanes[i]] < 0:
-            prefetch(entries.term_from, strata.entries[lanes[i]])
-            prefetch(entries.term_count, strata.entries[lanes[i]])
-    for i in range(n_lanes):
-        if strata.others[lanes[i]] < 0:
-            prefetch(entries.terms, entries.term_from[np.uint64(strata.entries[lanes[i]])])
+        word = strata.others[lanes[i]]
+        if word < 0:
+            prefetch(entries.terms, where_terms_are(word))
 
 
 @inlined
@@ -287,10 +249,10 @@ def verify_lanes(strata, entries, rows, row, message, work, n_lanes, found, n_fo
     ask_for_terms(strata, entries, work.lanes, n_lanes)
     for i in range(n_lanes):
         lane = work.lanes[i]
-        entry, other = strata.entries[lane], strata.others[lane]
+        entry = strata.entries[lane]
         found[n_found] = entry
         number = np.uint64(entry)
-        if has_term(work, rows, row, other) if other >= 0 else has_terms(work, entries, number, rows, row):
+        if has_others(work, entries, number, strata.others[lane], rows, row):
             if is_certain(strata.boxes[lane], message) or overlaps(entries.boxes, number, rows.boxes, row):
                 n_found += N1
     return n_found
