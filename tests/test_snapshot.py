@@ -10,6 +10,7 @@ import pytest
 
 from nearcast import indexes, snapshot
 from nearcast.errors import SnapshotError
+from nearcast.indexes.pool import reserved
 from tests.worlds import flat_subscriptions
 
 ARRAYS = {"a": np.arange(10, dtype=np.int64), "b": np.zeros((0, 4)), "c": np.eye(3, dtype=np.float32)}
@@ -94,3 +95,19 @@ def test_an_index_of_another_version_is_told(tmp_path: Path) -> None:
     snapshot.save(tmp_path / "i", {}, {"index": "newer", "options": {}})
     with pytest.raises(SnapshotError, match="index 'newer' saved; this version has scan"):
         indexes.load(tmp_path / "i")
+
+
+def test_a_large_array_can_grow_where_it_is_mapped(tmp_path: Path) -> None:
+    """Nothing is copied, the file stays as it is, and what lies behind is zero."""
+    large = np.arange(60_001 * 2, dtype=np.int64).reshape(-1, 2)
+    snapshot.save(tmp_path / "s", {"large": large}, {})
+    arrays, _ = snapshot.load(tmp_path / "s", check=True)
+    longer = reserved(arrays["large"], 200_000)
+    assert longer.ctypes.data == arrays["large"].ctypes.data
+    np.testing.assert_array_equal(longer[: len(large)], large)
+    assert not longer[len(large) : 200_000].any()
+    longer[:200_000] = 7
+    assert (arrays["large"] == 7).all()
+    del arrays
+    assert (longer[:200_000] == 7).all()
+    np.testing.assert_array_equal(snapshot.load(tmp_path / "s")[0]["large"], large)

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nearcast import indexes
+from nearcast import indexes, snapshot
 from nearcast.columns import MessageBatch, SubscriptionColumns
+from nearcast.errors import SnapshotError
 from nearcast.indexes.strata import Strata
 from nearcast.kernels.jit import PURE
 from nearcast.kernels.strata_layout import BRANCH_TOP, EDGE, LAST, LEVEL, NEVER, NO_PARENT, PARENT, RUN, USED, cell
@@ -172,6 +174,43 @@ def test_two_threads_on_one_index() -> None:
         thread.join()
     assert seen == [truth] * 4
     assert index.report().candidates % 5 == 0  # five equal calls, each counted whole
+
+
+def test_matching_while_others_insert_and_remove() -> None:
+    """A match sees each change whole or not at all: settled subscriptions always, nothing that was never there."""
+    probe = messages(20 if PURE else 200, 3)
+    settled, coming = subscriptions(probe, LARGE, 1), subscriptions(probe, SMALL, 2)
+    index = indexes.build("strata", settled)
+    least = index.match(probe).as_set()
+    both = indexes.build("strata", settled)
+    both.insert(coming)
+    most, seen, stop = both.match(probe).as_set(), [], threading.Event()
+
+    def keep_matching() -> None:
+        while not stop.is_set():
+            seen.append(index.match(probe).as_set())
+
+    threads = [threading.Thread(target=keep_matching) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(2 if PURE else 10):
+        index.remove(np.sort(index.insert(coming)))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert seen
+    assert all(least <= found <= most for found in seen)
+    assert index.match(probe).as_set() == least
+    assert index.report().messages == len(probe) * (len(seen) + 2)
+    check(index)
+
+
+def test_a_snapshot_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
+    indexes.build("strata", columns([(0, 0, 1, 1)], [[1]])).save(tmp_path / "s")
+    arrays, meta = snapshot.load(tmp_path / "s")
+    snapshot.save(tmp_path / "s", arrays | {"index.others": arrays["index.others"].astype(np.int32)}, meta)
+    with pytest.raises(SnapshotError, match="earlier layout"):
+        indexes.load(tmp_path / "s")
 
 
 @pytest.mark.skipif(PURE, reason="nothing is compiled in the pure mode")

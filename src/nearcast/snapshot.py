@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.errors import SnapshotError
+from nearcast.mapped import map_file
 
 FORMAT = "nearcast-snapshot"
 VERSION = 1
@@ -67,7 +68,7 @@ def _put_in_place(folder: Path, path: Path) -> None:
 
 
 def load(path: Path, *, check: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays, mapped copy-on-write (writable, never written back), and the meta values.
+    """The arrays, mapped copy-on-write (writable, never written back, with room to grow), and the meta values.
 
     Sizes, types and the header's checksum are always verified; `check` also reads every byte once and
     compares the arrays' checksums.
@@ -100,10 +101,8 @@ def _header(path: Path) -> dict[str, Any]:
 def _mapped(path: Path, name: str, told: Mapping[str, Any]) -> NDArray[Any]:
     file = path / told["file"]
     try:
-        if 0 in told["shape"]:  # nothing to map
-            array = np.load(file, allow_pickle=False)
-        else:
-            array = np.load(file, mmap_mode="c", allow_pickle=False).view(np.ndarray)
+        empty = 0 in told["shape"]  # nothing to map
+        array = np.load(file, allow_pickle=False) if empty else map_file(file)
     except (OSError, ValueError) as error:
         raise SnapshotError(f"{path}: array {name} is missing or truncated ({error})") from None
     if array.dtype.str != told["dtype"] or list(array.shape) != told["shape"]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nearcast.columns import Conditions, MessageBatch
 from nearcast.errors import ColumnsError
-from nearcast.indexes.pool import Pool, enlarged
+from nearcast.indexes.pool import Pool, reserved
 from nearcast.kernels.refine import Extras, WordOrder, refine
 
 NO_CIRCLE = np.nan
@@ -26,11 +26,12 @@ class ConditionTable:
         self._forbid_count, self._phrase_count = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self._circles = np.zeros((0, 3), dtype=np.float64)
         self._polygons: dict[int, Any] = {}
+        self._top = 0  # entries that the arrays are in use for
 
     @property
     def nbytes(self) -> int:
         arrays = (self._forbid_from, self._forbid_count, self._phrase_from, self._phrase_count, self._circles)
-        return sum(array.nbytes for array in arrays) + self._forbid.nbytes + self._phrases.nbytes
+        return sum(array[: self._top].nbytes for array in arrays) + self._forbid.nbytes + self._phrases.nbytes
 
     @property
     def _arrays(self) -> Extras:
@@ -45,11 +46,15 @@ class ConditionTable:
         )
 
     def put(self, entries: NDArray[np.int64], top: int, conditions: Conditions | None) -> None:
-        self._forbid_from = enlarged(self._forbid_from, top)
-        self._forbid_count = enlarged(self._forbid_count, top)
-        self._phrase_from = enlarged(self._phrase_from, top)
-        self._phrase_count = enlarged(self._phrase_count, top)
-        self._circles = enlarged(self._circles, top, NO_CIRCLE)
+        known, self._top = self._top, top
+        self._forbid_from = reserved(self._forbid_from, top)
+        self._forbid_count = reserved(self._forbid_count, top)
+        self._phrase_from = reserved(self._phrase_from, top)
+        self._phrase_count = reserved(self._phrase_count, top)
+        self._circles = reserved(self._circles, top)
+        if not known:  # entries that came before the first one with conditions
+            self._circles[:top] = NO_CIRCLE
+        self._circles[entries] = NO_CIRCLE
         if conditions is None:
             return
         self._forbid_from[entries] = self._forbid.put(conditions.forbid_from, conditions.forbid)
@@ -128,6 +133,7 @@ class ConditionTable:
         extra._forbid_from, extra._forbid_count = arrays["forbid_from"], arrays["forbid_count"]
         extra._phrase_from, extra._phrase_count = arrays["phrase_from"], arrays["phrase_count"]
         extra._circles = arrays["circles"]
+        extra._top = len(extra._circles)
         start, blob = arrays["polygon_from"], arrays["polygon_wkb"].tobytes()
         extra._polygons = {
             int(entry): shapely.from_wkb(blob[start[i] : start[i + 1]])

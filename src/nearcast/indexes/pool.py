@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-RESERVE_FROM = 1 << 18  # bytes: an array that grows beyond this moves, once, to a reserved range of addresses
-RESERVED_ROWS = 1 << 27
-MAP_NORESERVE = 0x4000  # Linux; the mmap module has no name for it
+from nearcast.mapped import RESERVED_ROWS, ROOM_FROM, room_behind, row_bytes, zero_pages
 
 
 def reserved(array: NDArray[Any], needed: int) -> NDArray[Any]:
     """The array itself if it has `needed` rows, else a larger one with zeros behind.
 
-    For arrays that grow while others wait: beyond `RESERVE_FROM` the larger one is a range of addresses for
-    `RESERVED_ROWS` rows, of which only the used pages take memory, so that it never has to be copied again.
+    For arrays that grow while others wait: beyond `ROOM_FROM` the larger one is a range of addresses for
+    `RESERVED_ROWS` rows, of which only the used pages take memory, so that it never has to be copied
+    again. One that came from a file has such a range behind it.
     """
     if needed <= len(array):
         return array
+    longer = room_behind(array, needed)
+    if longer is not None:
+        return longer
     capacity = max(needed, len(array) + (len(array) >> 1), 16)
-    row = array.dtype.itemsize * math.prod(array.shape[1:])
-    if capacity * row < RESERVE_FROM:
+    if capacity * row_bytes(array) < ROOM_FROM:
         larger = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
     else:
         larger = _zero_pages(max(capacity, RESERVED_ROWS), capacity, array)
@@ -34,9 +34,9 @@ def reserved(array: NDArray[Any], needed: int) -> NDArray[Any]:
 
 def _zero_pages(rows: int, least: int, like: NDArray[Any]) -> NDArray[Any]:
     """Zeros that take memory when they are written; fewer rows where the system gives no such range."""
-    row = like.dtype.itemsize * math.prod(like.shape[1:])
+    row = row_bytes(like)
     try:
-        pages = mmap.mmap(-1, rows * row, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+        pages = zero_pages(rows * row)
     except (OSError, ValueError, AttributeError):
         return np.zeros((least, *like.shape[1:]), dtype=like.dtype)
     if hasattr(mmap, "MADV_HUGEPAGE"):  # for what is needed now; what comes later comes in small pages, evenly

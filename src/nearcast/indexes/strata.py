@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nearcast.columns import MessageBatch
+from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
+from nearcast.errors import SnapshotError
 from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
+from nearcast.indexes.report import IndexReport
 from nearcast.indexes.strata_arrays import Arrays
+from nearcast.indexes.turns import Turns
 from nearcast.kernels import (
     strata_build,
     strata_insert,
@@ -22,11 +27,12 @@ from nearcast.kernels import (
     strata_steps,
 )
 from nearcast.kernels.layout import COUNTERS, Found, Rows
-from nearcast.kernels.strata_layout import N_LEAVES, N_RUNS
+from nearcast.kernels.strata_layout import CHILD_COLUMNS, N_LEAVES, N_RUNS
 
 SMALL = 16_384  # entries: up to here the index is built anew when it has doubled (a few milliothers)
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
+CHUNK = 128  # entries changed in one turn: 3 ms where each meets pages of a file for the first time
 
 
 class Anatomy(NamedTuple):
@@ -38,7 +44,11 @@ class Anatomy(NamedTuple):
 
 
 class Strata(EntryIndex):
-    """Lists by the rarest term, each a tree of packed boxes; changed in place."""
+    """Lists by the rarest term, each a tree of packed boxes; changed in place.
+
+    Threads may match at once, and while another one inserts or removes: changes are made chunk by chunk, and a
+    match comes before or after a chunk. What is being inserted is found from its chunk on.
+    """
 
     name = "strata"
 
@@ -51,17 +61,57 @@ class Strata(EntryIndex):
         self._weights = _frequencies(history)  # by term: how often it is expected in messages
         self._spare: list[strata_steps.Scratch] = []
         self._per_row = 0.0  # pairs found for a row of late
+        self._changing, self._counting, self._turns = Lock(), Lock(), Turns()
+
+    # -- taking turns -------------------------------------------------------------------------------
+
+    def insert(self, columns: SubscriptionColumns) -> NDArray[np.int32]:
+        with self._changing:
+            with self._turns.writing:
+                added = self.table.append(columns)
+            if len(added.entries):
+                self._add(added.entries)
+            return added.slots
+
+    def remove(self, slots: ArrayLike) -> None:
+        with self._changing:
+            chosen = np.atleast_1d(np.asarray(slots, dtype=np.int32))
+            entries = self.table.entries_of(chosen)
+            if len(entries):
+                self._drop(entries)
+                with self._turns.writing:
+                    self.table.release(chosen, entries)
+
+    def match(self, batch: MessageBatch) -> Pairs:
+        with self._turns.reading:
+            rows, entries = self._probe(batch.rows)
+            return self.table.settle(batch, rows, entries)
+
+    def report(self) -> IndexReport:
+        with self._turns.reading:
+            return super().report()
+
+    def save(self, path: Path) -> None:
+        with self._changing:
+            super().save(path)
 
     # -- changing -----------------------------------------------------------------------------------
 
     def _add(self, entries: NDArray[np.int64]) -> None:
         before = self.table.n_entries - len(entries)
+        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= SMALL):
+            with self._turns.writing:
+                self._make_place(entries)
+                self._build(self.table.live_entries())
+            return
+        for first in range(0, len(entries), CHUNK):
+            with self._turns.writing:
+                self._make_place(entries[first : first + CHUNK])
+                self._insert(entries[first : first + CHUNK])
+
+    def _make_place(self, entries: NDArray[np.int64]) -> None:
         self._weigh(entries, 1)
         self._place = reserved(self._place, int(entries.max()) + 1)
-        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= SMALL):
-            self._build(self.table.live_entries())
-        else:
-            self._insert(entries)
 
     def _weigh(self, entries: NDArray[np.int64], step: int) -> None:
         highest = strata_keys.count_terms(self.entries, entries, self._weights, np.int32(step))
@@ -107,8 +157,11 @@ class Strata(EntryIndex):
             )
 
     def _drop(self, entries: NDArray[np.int64]) -> None:
-        self._weigh(entries, -1)
-        strata_remove.remove(self._arrays.view, self.entries, entries, self._place)
+        for first in range(0, len(entries), CHUNK):
+            chunk = entries[first : first + CHUNK]
+            with self._turns.writing:
+                self._weigh(chunk, -1)
+                strata_remove.remove(self._arrays.view, self.entries, chunk, self._place)
 
     # -- matching -----------------------------------------------------------------------------------
 
@@ -128,8 +181,12 @@ class Strata(EntryIndex):
                 self._per_row = n / (following - first)
             least, first = room * 2, following
         self._spare.append(scratch)
-        self._counters += counters
-        return _joined(parts)
+        found_rows, found_entries = _joined(parts)
+        with self._counting:
+            self._counters += counters
+            self._n_rows += n_rows
+            self._n_found += len(found_rows)
+        return found_rows, found_entries
 
     def _scratch(self) -> strata_steps.Scratch:
         try:
@@ -166,6 +223,8 @@ class Strata(EntryIndex):
         }
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        if arrays["others"].dtype != np.int64 or arrays["children"].shape[1:] != (CHILD_COLUMNS,):
+            raise SnapshotError("a strata index of an earlier layout was saved; this version must build it anew")
         self._arrays = Arrays.restored(arrays)
         self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]
         self._framed = int(arrays["framed"][0])
