@@ -44,3 +44,22 @@ class Subscription:
     def has_expired(self, ts: float | None) -> bool:
         """Whether a message of this event time comes too late."""
         return self.expires is not None and ts is not None and ts >= self.expires
+
+MAX_K = 10_000
+"""Results that one wish may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The k best recent messages about these words near this point; alpha weighs place against words.
+
+    A word that is written twice weighs twice.
+    """
+
+    id: Id
+    words: tuple[str, ...]
+    x: float
+    y: float
+    k: int
+    alpha: float
+    subscriber: Id | None = None

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from nearcast.geo import Region, Space, earth
-from nearcast.model import Id, Message, Subscription
+from nearcast.model import Id, Message, Subscription, Wish
 
 # -- match ------------------------------------------------------------------------------------------
 
@@ -91,22 +90,13 @@ class Current:
 # -- rank -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The k best recent messages about these words near this point; alpha weighs place against words."""
-
-    id: Id
-    words: tuple[str, ...]
-    x: float
-    y: float
-    k: int
-    alpha: float
-
-
 def unit_vector(words: Iterable[str], idf: Mapping[str, float]) -> dict[str, float]:
     """tf-idf weights of length one. A word that the recorded lexicon lacks weighs nothing."""
-    weights = {word: n * idf.get(word, 0.0) for word, n in Counter(words).items()}
-    length = math.sqrt(sum(weight * weight for weight in weights.values()))
+    weights = {word: n * idf.get(word, 0.0) for word, n in sorted(Counter(words).items())}
+    total = 0.0
+    for weight in weights.values():  # one after the other, in the order of words: no other sum has the same bits
+        total += weight * weight
+    length = math.sqrt(total)
     return {word: weight / length for word, weight in weights.items() if weight > 0}
 
 
@@ -118,15 +108,17 @@ def score(wish: Wish, message: Message, idf: Mapping[str, float], space: Space =
     distance = min(space.distance_to_box(wish.x, wish.y, part) for part in space.place_boxes(message.place))
     proximity = max(0.0, 1.0 - distance / space.max_distance)
     wanted, given = unit_vector(wish.words, idf), unit_vector(words, idf)
-    cosine = sum(weight * given.get(word, 0.0) for word, weight in wanted.items())
+    cosine = 0.0
+    for word, weight in wanted.items():
+        cosine += weight * given.get(word, 0.0)
     return wish.alpha * proximity + (1.0 - wish.alpha) * cosine
 
 
 class Rankings:
     """The k best of the window for every wish, from scratch after every step.
 
-    The window is the last `count` messages, or those with ts > now - `seconds`. Equal scores: the newer
-    message first, then the greater id.
+    The window is the last `count` messages, or those with ts > now - `seconds`. Of equal scores the message that
+    arrived later comes first. In a time window a message that is older than one before it is late, and dropped.
     """
 
     def __init__(
@@ -143,6 +135,7 @@ class Rankings:
         self._wishes: dict[Id, Wish] = {}
         self._window: list[Message] = []
         self._now = -math.inf
+        self.late = 0
         self._best: dict[Id, list[Id]] = {}
 
     def rank(self, wish: Wish) -> None:
@@ -157,6 +150,9 @@ class Rankings:
 
     def arrive(self, message: Message) -> set[tuple[Id, str, Id]]:
         """Message into the window; (wish, "entered" or "left", message) changes."""
+        if self._seconds is not None and message.ts is not None and message.ts < self._now:
+            self.late += 1
+            return set()
         self._window.append(message)
         return self.advance(self._now if message.ts is None else message.ts)
 

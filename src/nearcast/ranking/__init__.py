@@ -1,0 +1,61 @@
+"""The k best recent messages for every wish: the catalogue of rankers, and how to make one."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from nearcast.errors import CatalogueError
+from nearcast.geo import Space, earth
+from nearcast.ranking.base import Ranker
+from nearcast.ranking.changes import Changes, Ranking
+from nearcast.ranking.columns import PostColumns, WishColumns
+from nearcast.ranking.report import RankReport
+from nearcast.ranking.scan import Scan
+from nearcast.ranking.window import Window, WindowError
+
+CATALOGUE: dict[str, type[Ranker]] = {
+    "scan": Scan,
+}
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "scan": {refill: {"refill": refill} for refill in ("skyband", "kmax")},
+}
+"""By ranker, then by the variant's own name: options of the constructor. Asked for as `ranker:variant`."""
+DEFAULT = "scan"
+
+__all__ = [
+    "CATALOGUE",
+    "DEFAULT",
+    "VARIANTS",
+    "Changes",
+    "PostColumns",
+    "RankReport",
+    "Ranker",
+    "Ranking",
+    "Window",
+    "WindowError",
+    "WishColumns",
+    "create",
+    "names",
+]
+
+
+def names() -> list[str]:
+    """Everything that `create` knows: each ranker, each followed by its variants."""
+    return [n for name in CATALOGUE for n in (name, *(f"{name}:{v}" for v in VARIANTS.get(name, {})))]
+
+
+def create(name: str, window: Window, space: Space = earth, **options: Any) -> Ranker:
+    """A ranker without wishes and messages."""
+    name, _, variant = name.partition(":")
+    if name not in CATALOGUE:
+        raise CatalogueError(f"ranker {name!r} given; there are {', '.join(CATALOGUE)}")
+    if variant and variant not in VARIANTS.get(name, {}):
+        raise CatalogueError(f"{name}:{variant} given; variants are {', '.join(VARIANTS.get(name, {})) or 'none'}")
+    options = (VARIANTS[name][variant] if variant else {}) | options
+    signature = inspect.signature(CATALOGUE[name].__init__).parameters
+    allowed = [parameter for parameter in signature if parameter not in ("self", "window", "space")]
+    unknown = [option for option in options if option not in allowed]
+    if unknown:
+        raise CatalogueError(f"{name}: option {unknown[0]!r} given; it takes {', '.join(allowed) or 'none'}")
+    return CATALOGUE[name](window, space, **options)
