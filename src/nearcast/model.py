@@ -45,6 +45,7 @@ class Subscription:
         """Whether a message of this event time comes too late."""
         return self.expires is not None and ts is not None and ts >= self.expires
 
+
 MAX_K = 10_000
 """Results that one wish may ask for."""
 
