@@ -16,7 +16,9 @@ from nearcast import indexes
 from nearcast.bench import BenchError, Runner, RunResult, adjusted, find_suite, packaged_suites, read_suites
 from nearcast.bench import contestant as contestant_module
 from nearcast.bench import measure as measure_module
+from nearcast.bench import trials as trials_module
 from nearcast.bench.answers import Agreement, Answer
+from nearcast.bench.floor import Floor
 from nearcast.bench.measure import Spent, affordable, machine, timed
 from nearcast.bench.plots import write_plots
 from nearcast.bench.spec import Spec, label
@@ -25,9 +27,12 @@ from nearcast.bench.tables import count, markdown, number
 from nearcast.bench.workload import Workloads, batches
 from nearcast.cli import app
 from nearcast.columns import Pairs
+from nearcast.columns.encoder import TextEncoder
 from nearcast.indexes.scan import Scan
+from nearcast.kernels.floor import touch_and_copy
 from nearcast.workloads import REAL_SETS, DataAbsent
 
+HEADER = RunResult("s", "A run", "2026-01-01", "1.0", 1, 1.0, {"repeat": 2}, "scan", machine())
 TINY = Spec(subscriptions=60, messages=30, history=10, vocabulary=200, area=(0.01, 0.2))
 
 
@@ -77,6 +82,9 @@ GOOD = f'[s]\ntitle = "t"\n{EXPERIMENT}'
         (GOOD.replace('"scan"', '"skan"'), "index 'skan' given"),
         (GOOD + 'baseline = "base"\n', "index 'base' given"),
         (GOOD + 'kind = "sort"\n', "kind 'sort' given"),
+        (GOOD + 'kind = "text"\nbeside = "scan"\n', "beside 'scan' given"),
+        (GOOD + 'larger = [{ size = 10, indexes = ["skan"] }]\n', "index 'skan' given"),
+        (GOOD + "larger = [{ size = 10 }]\n", "'indexes' is missing"),
         (GOOD.replace("[1]", "[]"), "must not be empty"),
         (GOOD.replace("[1]", "[[1, 2, 3]]"), "a number or two numbers"),
         (GOOD.replace("[1]", "[[3, 1]]"), "low <= high"),
@@ -435,6 +443,104 @@ def test_large_cases_are_measured_one_after_the_other(timings):
     assert timings == ["scan", "scan", "shifted", "shifted"]
 
 
+@pytest.mark.usefixtures("doubles")
+def test_one_may_stay_in_memory_and_be_measured_beside_each_of_the_others(timings):
+    suite = tiny_suite("shifted", "scan", "keyword-first", together=10, repeat=1)
+    experiment = replace(suite.experiments[0], beside="scan", baseline="scan")
+    case = results_of(replace(suite, experiments=(experiment,))).cases[0]
+    assert case.interleaved
+    assert timings == ["scan", "shifted", "scan", "keyword-first", "scan"]
+    assert [result.index for result in case.results] == ["shifted", "scan", "keyword-first"]
+    assert [len(result.us_repeats) for result in case.results] == [1, 3, 1]
+    assert [result.speedup for result in case.results] == [1.0, 1.0, 1.0]
+
+
+def test_larger_cases_may_have_fewer_contestants():
+    text = GOOD.replace('"keywords"', '"subscriptions"').replace("[1]", "[100, 1000]")
+    suite = read_suites(text + 'larger = [{ size = 1000, indexes = ["strata"] }]\n')["s"]
+    small, large = suite.experiments[0].cases()
+    assert suite.experiments[0].contestants(small) == (["scan"], [])
+    assert suite.experiments[0].contestants(large) == (["strata"], [])
+    tenth = adjusted(suite, scale=0.1).experiments[0]
+    assert [tenth.contestants(case)[0] for case in tenth.cases()] == [["scan"], ["strata"]]
+    chosen = adjusted(suite, contestants=["rq-tree"]).experiments[0]
+    assert [chosen.contestants(case)[0] for case in chosen.cases()] == [["rq-tree"]] * 2
+
+
+# --- the yardstick and the trials ---
+
+
+def test_the_floor_touches_every_term_and_copies_every_answer():
+    workload = Workloads(1).prepare(TINY)
+    counts = np.arange(len(workload.messages))
+    floor = Floor(workload, tiny_suite("scan").pace, counts)
+    parts = [floor.match(batch) for batch in floor._batches]
+    assert np.concatenate([np.diff(starts) for starts, _ in parts]).tolist() == counts.tolist()
+    assert np.concatenate([found for _, found in parts]).tolist() == list(range(counts.sum()))
+    rows, lines = workload.messages.rows, np.ones((8, 8), dtype=np.uint64)
+    starts, found = np.zeros(len(counts) + 1, dtype=np.int64), np.empty(counts.sum(), dtype=np.int32)
+    n, total = touch_and_copy(rows, lines, np.uint64(61), floor._answer_from, floor._answers, starts, found)
+    assert (n, total) == (counts.sum(), len(workload.messages.terms))
+
+
+def test_results_tell_how_many_times_the_floor_they_are():
+    suite = tiny_suite("scan", "strata")
+    suite = replace(suite, experiments=(replace(suite.experiments[0], floor=True, beside="scan"),))
+    experiment = results_of(suite)
+    scan, strata, floor = experiment.cases[0].results
+    assert (floor.index, floor.times_floor, floor.matches) == ("floor", 1.0, scan.matches)
+    assert scan.times_floor == pytest.approx(scan.us / floor.us)
+    assert strata.times_floor == pytest.approx(strata.us / floor.us)
+    page = markdown(replace(HEADER, experiments=(experiment,)))
+    assert "how many times the time of scan, measured beside it, and the time of the floor" in page
+    assert "| floor |" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures"),
+    [
+        ("threads", {"µs, one thread", "µs, 2 threads", "gain"}),
+        ("text", {"µs from terms", "µs from text", "text / terms"}),
+        ("snapshot", {"save s", "MB", "load ms", "first match ms", "first insertion ms", "longest of the others ms"}),
+    ],
+)
+def test_trials_give_figures(kind, figures, monkeypatch, tmp_path):
+    monkeypatch.setattr(trials_module, "_PASS", 0.0)
+    experiment = results_of(tiny_suite("strata", kind=kind))
+    told = experiment.cases[0].results[0].figures
+    assert set(told) == figures
+    assert all(value >= 0 for value in told.values())
+    run = replace(HEADER, experiments=(experiment,))
+    assert f"| {next(iter(told))} |" in markdown(run)
+    assert [path.name for path in write_plots(run, tmp_path).values()] == ["s-e.png"]
+
+
+def test_a_trial_that_cannot_be_made_is_a_failure_with_its_reason(monkeypatch):
+    monkeypatch.setattr(trials_module, "_PASS", 0.0)
+    experiment = results_of(tiny_suite("strata", kind="snapshot", spec=replace(TINY, churn=0.0)))
+    assert "needs newcomers" in experiment.cases[0].results[0].notes[0]
+    workload = Workloads(1).prepare(TINY)
+    with pytest.raises(BenchError, match="has no texts"):
+        trials_module.text(trials_module.Setting(Scan(), batches(workload.messages, 5), workload, tiny_suite("x").pace))
+
+
+def test_texts_say_what_the_terms_say(real_folder):
+    """Generated and anonymous terms get made-up words; a set with texts gives these themselves."""
+    texts = ["Old Mill", "the old Bridge", "Mill pond, old", "new bridge"] * 20
+    n = len(texts)
+    table = {"id": np.arange(n), "lat": np.linspace(0, 9, n), "lon": np.linspace(0, 9, n), "text": texts}
+    pq.write_table(pa.table(table), real_folder / "gn_gnis.parquet")
+    real = replace(TINY, vocabulary=None, messages=12)
+    for spec in (TINY, replace(real, data="tweets_terms"), replace(real, data="gn_gnis")):
+        workload = Workloads(3).prepare(spec, texts=True)
+        batch, _, rejected = TextEncoder(workload.texts.lexicon).encode(
+            workload.texts.texts, workload.messages.boxes[:, :2]
+        )
+        assert not rejected
+        assert np.array_equal(batch.terms, workload.messages.terms)
+    assert set(workload.texts.texts.to_pylist()) <= set(texts)
+
+
 def test_names_of_the_papers_that_are_not_here_are_reported():
     suite = tiny_suite("scan", "rt+:soon")
     here, absent = results_of(suite).cases[0].results
@@ -470,10 +576,9 @@ def test_a_time_with_compilation_in_it_is_marked_and_a_build_repeated(monkeypatc
 @pytest.fixture
 def found():
     suite = tiny_suite("scan", values=(1, 2))
-    header = RunResult("s", "A run", "2026-01-01", "1.0", 1, 1.0, {"repeat": 2}, "scan", machine())
     result = results_of(suite)
     changes = replace(results_of(tiny_suite("scan", kind="maintenance")), name="changes")
-    return header.with_experiment(result).with_experiment(changes)
+    return HEADER.with_experiment(result).with_experiment(changes)
 
 
 def test_results_survive_json(found, tmp_path):
@@ -561,6 +666,34 @@ def test_the_smoke_suite_runs_from_end_to_end_without_real_data(tmp_path, monkey
     assert drawn.exit_code == 0
     assert "](../again/smoke-places.png)" in (tmp_path / "b" / "r.md").read_text()
     assert {path.name for path in (tmp_path / "again").iterdir()} == plots
+
+
+def test_the_strata_suite_runs_without_real_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEARCAST_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(trials_module, "_PASS", 0.0)
+    monkeypatch.setattr(measure_module, "_SHORTEST", 1e-9)
+    where = ["--json", tmp_path / "r.json", "--markdown", tmp_path / "r.md", "--plots", tmp_path / "plots"]
+    for name in ("wide", "poi_us", "updates", "text", "snapshot"):
+        where += ["--experiment", name]
+    done = cli("run", "strata", "--indexes", "strata,keyword-first", "--scale", 2e-5, "--repeat", 1, *where)
+    assert done.exit_code == 0, done.output
+    told = {one["name"]: one for one in json.loads((tmp_path / "r.json").read_text())["experiments"]}
+    assert [case["label"] for case in told["wide"]["cases"]] == ["20", "100", "200"]
+    assert [r["index"] for r in told["wide"]["cases"][0]["results"]] == ["strata", "keyword-first", "floor"]
+    assert told["updates"]["cases"][0]["results"][0]["maintenance"]["insert_longest_ms"] > 0
+    assert told["text"]["cases"][0]["results"][0]["figures"]["text / terms"] > 0
+    assert "is not here" in told["poi_us"]["cases"][0]["skipped"]
+    assert (tmp_path / "plots" / "strata-snapshot.png").exists()
+
+
+def test_the_strata_suite_compares_all_at_a_million_and_the_best_beyond():
+    suite = find_suite("strata")
+    for experiment in suite.experiments:
+        if experiment.larger:
+            found = {case.spec.subscriptions: experiment.contestants(case)[0] for case in experiment.cases()}
+            assert found[1_000_000] == list(indexes.CATALOGUE)
+            assert {"strata", "keyword-first", "iq-tree", "rq-tree", "ap-tree"} <= set(found[10_000_000])
+            assert set(found[10_000_000]) < set(found[5_000_000])
 
 
 def test_lists_name_suites_experiments_and_what_is_missing(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from nearcast.bench.answers import Answer
 from nearcast.bench.measure import Spent, Timed, affordable, latencies, per_message, quiet, resident, timed
 from nearcast.bench.results import IndexResult, Maintenance
 from nearcast.bench.suite import Pace
+from nearcast.bench.trials import Setting, Trial
 from nearcast.bench.workload import Workload, batches, some
 from nearcast.columns import Pairs, SubscriptionColumns
 from nearcast.indexes.report import IndexReport
@@ -23,6 +24,26 @@ _PILOT = 32  # messages that tell how long the others will take
 _LEAST = 16  # messages that are measured however slow an index is
 _GONE = -1
 _REHEARSED = 2_000  # subscriptions of a rehearsal
+
+
+class _Changes(NamedTuple):
+    """What was timed of some insertions or removals."""
+
+    number: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0  # seconds of one call
+
+    def joined(self, other: _Changes) -> _Changes:
+        longest = max(self.longest, other.longest)
+        return _Changes(self.number + other.number, self.seconds + other.seconds, longest)
+
+    @property
+    def per_s(self) -> float | None:
+        return self.number / self.seconds if self.seconds else None
+
+    @property
+    def longest_ms(self) -> float | None:
+        return self.longest * 1e3 if self.number else None
 
 
 class Contestant:
@@ -38,7 +59,8 @@ class Contestant:
         self._slot = np.full(len(workload.subscriptions) + len(workload.newcomers), _GONE, dtype=np.int64)
         self._spent: list[list[Spent]] = []  # one list per stage: before and after changes
         self._latencies: list[NDArray[np.float64]] = []
-        self._inserted = self._removed = (0, 0.0)  # number, seconds
+        self._inserted = self._removed = _Changes()
+        self._figures: dict[str, float] = {}
 
     # -- before the clock ---------------------------------------------------------------------------
 
@@ -142,23 +164,22 @@ class Contestant:
             self._own(done.value, np.arange(number + first, number + last))
             return done
 
-        n, seconds = self._in_batches(len(columns), insert)
-        self._inserted = self._inserted[0] + n, self._inserted[1] + seconds
+        self._inserted = self._inserted.joined(self._in_batches(len(columns), insert))
 
-    def _in_batches(self, n: int, step: Callable[[int, int], Timed[Any]]) -> tuple[int, float]:
-        """Number and seconds of what was timed; once the budget is spent, the rest goes in one call untimed."""
-        done, counted, seconds = 0, 0, 0.0
+    def _in_batches(self, n: int, step: Callable[[int, int], Timed[Any]]) -> _Changes:
+        """What was timed; once the budget is spent, the rest goes in one call untimed."""
+        done, counted = 0, _Changes()
         with quiet():
             while done < n:
-                in_time = seconds < self._pace.budget
+                in_time = counted.seconds < self._pace.budget
                 last = min(done + CHANGES, n) if in_time else n
                 took = step(done, last)
                 if in_time and not took.compiled:
-                    counted, seconds = counted + last - done, seconds + took.seconds
+                    counted = counted.joined(_Changes(last - done, took.seconds, took.seconds))
                 done = last
-        if counted < n:
-            self.notes.append(f"rate of changes measured on {counted} of {n} subscriptions")
-        return counted, seconds
+        if counted.number < n:
+            self.notes.append(f"rate of changes measured on {counted.number} of {n} subscriptions")
+        return counted
 
     def _own(self, slots: NDArray[np.int32], numbers: NDArray[np.int64]) -> None:
         top = int(slots.max(initial=-1)) + 1
@@ -168,7 +189,20 @@ class Contestant:
         self._owner[slots] = numbers
         self._slot[numbers] = slots
 
+    def attempt(self, trial: Trial) -> None:
+        """Take part in a trial on the index as it is; it must be left so."""
+        self._figures = trial(Setting(self._index, self._batches, self._workload, self._pace))
+
     # -- afterwards ---------------------------------------------------------------------------------
+
+    @property
+    def rounds(self) -> int:
+        """Of the stage that it is in."""
+        return len(self._spent[-1]) if self._spent else 0
+
+    def us(self, since: int = 0) -> float:
+        """Microseconds per message of the first stage, the median of the rounds from `since` on."""
+        return median(spent.wall for spent in self._spent[0][since:]) * 1e6
 
     def result(self) -> IndexResult:
         us = [spent.wall * 1e6 for spent in self._spent[0]]
@@ -193,14 +227,16 @@ class Contestant:
             nodes=self._nodes,
             matches=self._matches,
             maintenance=self._maintenance() if len(self._spent) > 1 else None,
+            figures=self._figures,
         )
 
     def _maintenance(self) -> Maintenance:
-        (inserted, insert_s), (removed, remove_s) = self._inserted, self._removed
         return Maintenance(
-            inserted,
-            inserted / insert_s if insert_s else None,
-            removed,
-            removed / remove_s if remove_s else None,
+            self._inserted.number,
+            self._inserted.per_s,
+            self._removed.number,
+            self._removed.per_s,
             median(spent.wall for spent in self._spent[1]) * 1e6,
+            self._inserted.longest_ms,
+            self._removed.longest_ms,
         )

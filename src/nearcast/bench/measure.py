@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns import MessageBatch, Pairs
+from nearcast.columns import MessageBatch
 from nearcast.kernels import jit
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ _LONG_ENOUGH = 0.2  # seconds of a pass to which cold caches no longer matter
 
 
 class Matcher(Protocol):
-    def match(self, batch: MessageBatch) -> Pairs: ...
+    def match(self, batch: MessageBatch) -> Any: ...
 
 
 class Timed(NamedTuple, Generic[T]):

@@ -52,11 +52,23 @@ def draw(experiment: ExperimentResult, cases: list[CaseResult]) -> Any:
     """Lines where a number is varied; bars for a single case and for data sets, which have no order."""
     if experiment.kind == "maintenance":
         return _bars(experiment, cases, _CHANGES)
+    if experiment.kind != "match":
+        return _bars(experiment, cases, _trial_metrics(cases))
     if len(cases) == 1:
         return _bars(experiment, cases, _BARS)
     if experiment.vary == "data":
         return _bars(experiment, cases, {"µs per message": _BARS["µs per message"]})
     return _lines(experiment, cases)
+
+
+def _trial_metrics(cases: list[CaseResult]) -> dict[str, Callable[[IndexResult], float | None]]:
+    """A panel for each figure of a trial."""
+    names = dict.fromkeys(name for case in cases for result in case.results for name in result.figures)
+
+    def metric(name: str) -> Callable[[IndexResult], float | None]:
+        return lambda result: result.figures.get(name)
+
+    return {name: metric(name) for name in names}
 
 
 def _lines(experiment: ExperimentResult, cases: list[CaseResult]) -> Any:

@@ -23,6 +23,8 @@ class Maintenance:
     removed: int
     remove_per_s: float | None
     us_after: float | None  # microseconds per message after the changes, as IndexResult.us
+    insert_longest_ms: float | None = None  # of one call: how long a match may have to wait
+    remove_longest_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ class IndexResult:
     candidates: float | None = None  # these per message
     nodes: float | None = None
     matches: float | None = None
-    speedup: float | None = None  # the baseline's `us` divided by this one's
+    speedup: float | None = None  # the baseline's `us`, of the same rounds, divided by this one's
+    times_floor: float | None = None  # this one's `us` divided by that of the yardstick, of the same rounds
     maintenance: Maintenance | None = None
+    figures: dict[str, float] = field(default_factory=dict)  # of a trial, by name and unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class ExperimentResult:
     vary: str
     baseline: str
     cases: tuple[CaseResult, ...]
+    beside: str = ""  # index that was measured again beside every other one
 
     def failed(self) -> list[str]:
         return [f"{self.name} {c.label}: {r.index}" for c in self.cases for r in c.results if r.status == "failed"]
@@ -108,9 +113,17 @@ class RunResult:
 
 
 def with_speedups(results: list[IndexResult], baseline: str) -> tuple[IndexResult, ...]:
-    """Each with its ratio to the baseline of the same case; none where the baseline was not measured."""
+    """Each with its ratio to the baseline of the same case, where the two were not measured side by side."""
     base = next((result.us for result in results if result.index == baseline), None)
-    return tuple(replace(r, speedup=base / r.us if base and r.us else None) for r in results)
+    return tuple(r if r.speedup or not (base and r.us) else replace(r, speedup=base / r.us) for r in results)
+
+
+def with_ratios(result: IndexResult, base_us: float | None, floor_us: float | None) -> IndexResult:
+    """With its ratios to the baseline and to the yardstick; none where these were not measured beside it."""
+    if not result.us:
+        return result
+    speedup = base_us / result.us if base_us else None
+    return replace(result, speedup=speedup, times_floor=result.us / floor_us if floor_us else None)
 
 
 def _experiment(values: Mapping[str, Any]) -> ExperimentResult:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from nearcast import indexes
 from nearcast.bench.spec import BenchError, Spec, label
@@ -21,7 +21,9 @@ PAPERS: tuple[str, ...] = (
 )
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
-Kind = Literal["match", "maintenance"]
+FLOOR = "floor"  # the yardstick; see `bench.floor`
+Kind = Literal["match", "maintenance", "threads", "text", "snapshot"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,9 @@ class Experiment:
     values: tuple[Any, ...]
     indexes: tuple[str, ...]
     baseline: str
+    larger: tuple[tuple[int, tuple[str, ...]], ...] = ()  # contestants from so many subscriptions on, ascending
+    beside: str = ""  # where contestants do not fit into memory together: measured again beside each
+    floor: bool = False  # the yardstick is measured as well
 
     def cases(self) -> list[Case]:
         cases = []
@@ -66,9 +71,12 @@ class Experiment:
             cases.append(Case(label(getattr(spec, self.vary)), spec))
         return cases
 
-    def contestants(self) -> tuple[list[str], list[str]]:
+    def contestants(self, case: Case) -> tuple[list[str], list[str]]:
         """Names this version has, and names it lacks."""
-        asked = [name for given in self.indexes for name in (indexes.CATALOGUE if given == ALL else (given,))]
+        chosen = self.indexes
+        for size, fewer in self.larger:
+            chosen = fewer if case.spec.subscriptions >= size else chosen
+        asked = [name for given in chosen for name in (indexes.CATALOGUE if given == ALL else (given,))]
         known = indexes.names()
         asked = list(dict.fromkeys(asked))
         return [name for name in asked if name in known], [name for name in asked if name not in known]
@@ -117,16 +125,18 @@ def _suite(name: str, table: Mapping[str, Any]) -> Suite:
 
 def _experiment(where: str, table: Mapping[str, Any], common: Spec) -> Experiment:
     where = f"{where}.{table.get('name', '?')}"
-    _keys(where, table, {"name", "title", "vary", "values", "indexes"}, {"mirrors", "kind", "workload", "baseline"})
-    kind, chosen = table.get("kind", "match"), tuple(table["indexes"])
-    if kind not in ("match", "maintenance"):
-        raise BenchError(f"{where}: kind {kind!r} given; it is match or maintenance")
+    optional = {"mirrors", "kind", "workload", "baseline", "larger", "beside", "floor"}
+    _keys(where, table, {"name", "title", "vary", "values", "indexes"}, optional)
+    kind, chosen, beside = table.get("kind", "match"), tuple(table["indexes"]), table.get("beside", "")
+    baseline = table.get("baseline", beside or chosen[0] if chosen else "")
+    if kind not in KINDS:
+        raise BenchError(f"{where}: kind {kind!r} given; it is {', '.join(KINDS)}")
     if not chosen or not table["values"]:
         raise BenchError(f"{where}: indexes and values must not be empty")
-    known = {ALL, *PAPERS, *indexes.names()}
-    for name in (*chosen, table.get("baseline", chosen[0])):
-        if name not in known:
-            raise BenchError(f"{where}: index {name!r} given; there are {', '.join(sorted(known))}")
+    if beside and (kind != "match" or beside != baseline):
+        raise BenchError(f"{where}: beside {beside!r} given; it must be the baseline of an experiment that matches")
+    larger = tuple(_larger(f"{where}.larger", one) for one in table.get("larger", []))
+    _known(where, [*chosen, baseline, *(name for _, names in larger for name in names)])
     experiment = Experiment(
         table["name"],
         table["title"],
@@ -136,10 +146,25 @@ def _experiment(where: str, table: Mapping[str, Any], common: Spec) -> Experimen
         table["vary"],
         tuple(table["values"]),
         chosen,
-        table.get("baseline", chosen[0]),
+        baseline,
+        tuple(sorted(larger)),
+        beside,
+        bool(table.get("floor", False)),
     )
     experiment.cases()  # refuses a value that cannot be
     return experiment
+
+
+def _larger(where: str, table: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
+    _keys(where, table, {"size", "indexes"}, set())
+    return int(table["size"]), tuple(table["indexes"])
+
+
+def _known(where: str, names: Sequence[str]) -> None:
+    known = {ALL, *PAPERS, *indexes.names()}
+    for name in names:
+        if name not in known:
+            raise BenchError(f"{where}: index {name!r} given; there are {', '.join(sorted(known))}")
 
 
 def _keys(where: str, table: Any, needed: set[str], allowed: set[str]) -> None:
@@ -149,52 +174,3 @@ def _keys(where: str, table: Any, needed: set[str], allowed: set[str]) -> None:
     if missing or unknown:
         wrong = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} given"
         raise BenchError(f"{where}: {wrong}; it has {', '.join(sorted(needed | allowed))}")
-
-
-def adjusted(
-    suite: Suite,
-    *,
-    only: Sequence[str] = (),
-    contestants: Sequence[str] = (),
-    baseline: str | None = None,
-    sizes: Sequence[int] = (),
-    scale: float = 1.0,
-    repeat: int | None = None,
-) -> Suite:
-    """The suite as somebody asked for it. Names are checked strictly: what is typed must exist.
-
-    `contestants` replace those of every experiment; a `baseline` joins them. `sizes` replace the numbers of
-    subscriptions where these are varied; elsewhere the first one holds. `scale` multiplies after that.
-    """
-    for name in (*contestants, *([baseline] if baseline else [])):
-        if name not in indexes.names():
-            raise BenchError(f"index {name!r} given; there are {', '.join(indexes.names())}")
-    names = [experiment.name for experiment in suite.experiments]
-    for name in only:
-        if name not in names:
-            raise BenchError(f"experiment {name!r} given; {suite.name} has {', '.join(names)}")
-    if scale <= 0 or min(sizes, default=1) < 1 or (repeat is not None and repeat < 1):
-        raise BenchError(f"scale {scale}, sizes {list(sizes)}, repeat {repeat}: all must be positive")
-    experiments = []
-    for experiment in suite.experiments:
-        if only and experiment.name not in only:
-            continue
-        chosen = tuple(contestants) or experiment.indexes
-        base = baseline or (experiment.baseline if not contestants or experiment.baseline in chosen else chosen[0])
-        if baseline and ALL not in chosen and baseline not in chosen:
-            chosen = (baseline, *chosen)
-        resized = _resized(replace(experiment, indexes=chosen, baseline=base), sizes, scale)
-        experiments.append(resized)
-    pace = suite.pace if repeat is None else replace(suite.pace, repeat=repeat)
-    return replace(suite, pace=pace, experiments=tuple(experiments))
-
-
-def _resized(experiment: Experiment, sizes: Sequence[int], scale: float) -> Experiment:
-    spec, values = experiment.spec, experiment.values
-    if sizes:
-        spec = replace(spec, subscriptions=sizes[0])
-        values = tuple(sizes) if experiment.vary == "subscriptions" else values
-    if experiment.vary in ("subscriptions", "messages", "history"):
-        scaled = [replace(spec, **{experiment.vary: value}).scaled(scale) for value in values]
-        values = tuple(dict.fromkeys(getattr(one, experiment.vary) for one in scaled))
-    return replace(experiment, spec=spec.scaled(scale), values=values)

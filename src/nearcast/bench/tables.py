@@ -37,9 +37,10 @@ def _experiment(experiment: ExperimentResult, details: bool, cores: int, picture
     lines = [f"## {experiment.title}", "", f"`{experiment.name}`: varied is `{experiment.vary}`.{mirrors}", ""]
     if experiment.kind == "maintenance":
         lines += _maintenance(experiment)
+    elif experiment.kind == "match":
+        lines += [_legend(experiment), "", *_overview(experiment)]
     else:
-        lines += [f"{_UNITS}; in brackets how many times faster than {experiment.baseline}.", ""]
-        lines += _overview(experiment)
+        lines += _figures(experiment)
     if picture:
         lines += ["", f"![{experiment.title}]({picture})"]
     if details:
@@ -47,12 +48,19 @@ def _experiment(experiment: ExperimentResult, details: bool, cores: int, picture
     return [*lines, "", *_notes(experiment, cores), ""]
 
 
+def _legend(experiment: ExperimentResult) -> str:
+    if not experiment.beside:
+        return f"{_UNITS}; in brackets how many times faster than {experiment.baseline}."
+    ratio = f"{_UNITS}; in brackets how many times the time of {experiment.beside}, measured beside it"
+    floored = any(result.times_floor for _, result in _measured(experiment))
+    return f"{ratio}{', and the time of the floor' if floored else ''}."
+
+
 def _overview(experiment: ExperimentResult) -> list[str]:
     def cell(result: IndexResult | None) -> str:
         if result is None or result.us is None:
             return "-"
-        ratio = "" if result.speedup is None else f" ({number(result.speedup)}×)"
-        return number(result.us) + ("†" if _is_partial(result) else "") + ratio
+        return number(result.us) + ("†" if _is_partial(result) else "") + _ratios(result, bool(experiment.beside))
 
     cases = [case for case in experiment.cases if not case.skipped]
     names = dict.fromkeys(result.index for _, result in _measured(experiment))
@@ -60,15 +68,39 @@ def _overview(experiment: ExperimentResult) -> list[str]:
     return _table(["index", *(case.label for case in cases)], rows)
 
 
+def _ratios(result: IndexResult, inverse: bool) -> str:
+    base = result.speedup and (1 / result.speedup if inverse else result.speedup)
+    told = [f"{number(base)}×"] if base else []
+    told += [f"{number(result.times_floor)}× floor"] if result.times_floor else []
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _figures(experiment: ExperimentResult) -> list[str]:
+    """What a trial found."""
+    measured = list(_measured(experiment))
+    names = list(dict.fromkeys(name for _, result in measured for name in result.figures))
+    rows = [[case.label, r.index, *(number(r.figures.get(name)) for name in names)] for case, r in measured]
+    return _table([experiment.vary, "index", *names], rows)
+
+
 def _maintenance(experiment: ExperimentResult) -> list[str]:
-    header = [experiment.vary, "index", "inserts/s", "removes/s", "µs before", "µs after"]
+    header = [experiment.vary, "index", "inserts/s", "longest ms", "removes/s", "longest ms"]
+    header += ["µs before", "µs after", "after / before"]
     rows = []
     for case, result in _measured(experiment):
         told = result.maintenance
-        changes = (told.insert_per_s, told.remove_per_s) if told else (None, None)
-        after = told.us_after if told else None
-        rows.append([case.label, result.index, *map(count, changes), number(result.us), number(after)])
-    return ["Changes in batches of 1000; microseconds per message before and after them.", "", *_table(header, rows)]
+        if told is None:
+            continue
+        inserts = count(told.insert_per_s), number(told.insert_longest_ms)
+        removes = count(told.remove_per_s), number(told.remove_longest_ms)
+        ratio = told.us_after / result.us if told.us_after and result.us else None
+        times = number(result.us), number(told.us_after), number(ratio)
+        rows.append([case.label, result.index, *inserts, *removes, *times])
+    return [
+        "Changes in batches of 1000, with the longest call; microseconds per message before and after them.",
+        "",
+        *_table(header, rows),
+    ]
 
 
 _COLUMNS: dict[str, Callable[[IndexResult], str]] = {
@@ -77,6 +109,7 @@ _COLUMNS: dict[str, Callable[[IndexResult], str]] = {
     "CPU": lambda r: number(r.us_cpu),
     "p50": lambda r: number(r.p50),
     "p99": lambda r: number(r.p99),
+    "× floor": lambda r: number(r.times_floor),
     "messages/s": lambda r: count(r.per_s),
     "measured": lambda r: str(r.messages),
     "build s": lambda r: number(r.build_s),

@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.bench.spec import BenchError, Spec
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.columns.seal import take_runs
-from nearcast.workloads import SHORT, STYLES, RealSet, messages, read_real, subscriptions
+from nearcast.lexicon import Lexicon
+from nearcast.workloads import SHORT, STYLES, RealSet, messages, read_real, real_texts, subscriptions, words
 from nearcast.workloads.sampling import Bounds, boxes_around, generator
 
 _MOST_SOURCES = 500_000  # generated messages that subscriptions are drawn from
@@ -25,12 +27,20 @@ _SAMPLE, _PLACES = 11, 12  # keep the random streams of a seed apart
 _PARTS = 3  # seeds per seed: sources, measured messages, history
 
 
+class Texts(NamedTuple):
+    """The measured messages as they were posted."""
+
+    texts: pa.Array  # [n]  string
+    lexicon: Lexicon  # with the workload's terms
+
+
 class Workload(NamedTuple):
     spec: Spec
     subscriptions: SubscriptionColumns  # [n]
     newcomers: SubscriptionColumns  # [n * churn]  numbered after the subscriptions
     messages: MessageBatch
     history: MessageBatch
+    texts: Texts | None = None
 
 
 class Samples(NamedTuple):
@@ -40,6 +50,7 @@ class Samples(NamedTuple):
     measured: MessageBatch
     history: MessageBatch
     bounds: Bounds
+    rows: NDArray[np.intp] | None = None  # [n]  of a real set: which of its rows were measured
 
 
 class Workloads:
@@ -49,8 +60,8 @@ class Workloads:
         self.seed = seed
         self._real: dict[tuple[str, int | None], RealSet] = {}
 
-    def prepare(self, spec: Spec) -> Workload:
-        """The workload; raises `DataAbsent` where it needs real data that is not here."""
+    def prepare(self, spec: Spec, *, texts: bool = False) -> Workload:
+        """The workload, with its texts if wanted; raises `DataAbsent` where real data is needed and not here."""
         samples = self._from_real(spec) if spec.is_real else self._generated(spec)
         n = spec.subscriptions
         drawn = subscriptions(
@@ -63,7 +74,19 @@ class Workloads:
             zipf=spec.keyword_zipf,
             sizes=spec.sizes,
         )
-        return Workload(spec, some(drawn, 0, n), some(drawn, n, len(drawn)), samples.measured, samples.history)
+        told = self._texts(spec, samples) if texts else None
+        return Workload(spec, some(drawn, 0, n), some(drawn, n, len(drawn)), samples.measured, samples.history, told)
+
+    def _texts(self, spec: Spec, samples: Samples) -> Texts:
+        """Real texts; made-up words where there are only terms."""
+        real = self._real.get((spec.data, spec.rows))
+        lexicon, posts = Lexicon(), samples.measured
+        if real is not None and real.words is not None and samples.rows is not None:
+            lexicon.intern_all(real.words)
+            return Texts(real_texts(spec.data, samples.rows), lexicon)
+        lexicon.intern_all(words(range(int(posts.terms.max(initial=-1)) + 1)))
+        said = np.array(words(posts.terms.tolist()), dtype=object)
+        return Texts(pa.array([" ".join(row) for row in np.split(said, posts.term_from[1:-1])], pa.string()), lexicon)
 
     def _generated(self, spec: Spec) -> Samples:
         chosen: dict[str, Any] = {name: getattr(spec, name) for name in ("vocabulary", "zipf", "local")}
@@ -107,7 +130,7 @@ class Workloads:
         if spec.message_area is not None and spec.message_area[1]:
             rng = generator(self.seed, _PLACES)
             posts, past = (_widened(rng, batch, spec.message_area, bounds) for batch in (posts, past))
-        return Samples(_chosen(everything, sources), posts, past, bounds)
+        return Samples(_chosen(everything, sources), posts, past, bounds, measured)
 
 
 def _chosen(batch: MessageBatch, rows: NDArray[np.intp]) -> MessageBatch:
@@ -121,7 +144,9 @@ def _widened(rng: np.random.Generator, batch: MessageBatch, area: tuple[float, f
 
 
 def some(columns: SubscriptionColumns, first: int, last: int) -> SubscriptionColumns:
-    """Subscriptions first..last of columns with one entry each, as columns of their own."""
+    """Subscriptions first..last of columns with one entry each, as columns of their own; all are not copied."""
+    if (first, last) == (0, len(columns)):
+        return columns
     return SubscriptionColumns(*_cut(columns, first, last))
 
 

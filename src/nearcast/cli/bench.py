@@ -135,10 +135,11 @@ def _show(suite: Suite) -> None:
     for column in ("what", "varies", "size", "indexes"):
         table.add_column(column, overflow="fold")
     for one in suite.experiments:
-        present, absent = one.contestants()
         cases = one.cases()
+        present, absent = one.contestants(cases[0])
         sizes = sorted({case.spec.subscriptions for case in cases})
         names = [*present, *(f"({name}: not in this version)" for name in absent)]
+        names += [f"[dim]from {size:,}: {' '.join(fewer)}[/]" for size, fewer in one.larger]
         varied = f"{one.vary}: {', '.join(case.label for case in cases)}"
         size = f"{sizes[0]:,}" + (f" … {sizes[-1]:,}" if len(sizes) > 1 else "")
         what = f"{one.title}\n[dim]{one.mirrors}[/]" if one.mirrors else one.title

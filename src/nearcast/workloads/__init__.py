@@ -1,7 +1,7 @@
 """Workloads: generated ones with the papers' statistics, readers for real data, and a world of cities."""
 
 from nearcast.workloads.cities import Cities, CityWorld, world_cities
-from nearcast.workloads.real import REAL_SETS, DataAbsent, RealSet, RealSource, data_folder, read_real
+from nearcast.workloads.real import REAL_SETS, DataAbsent, RealSet, RealSource, data_folder, read_real, real_texts
 from nearcast.workloads.synthetic import (
     LONG,
     LONG_RANGE,
@@ -31,6 +31,7 @@ __all__ = [
     "data_folder",
     "messages",
     "read_real",
+    "real_texts",
     "subscriptions",
     "word_of",
     "words",

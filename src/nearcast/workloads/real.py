@@ -100,6 +100,13 @@ def read_real(name: str, limit: int | None = None, *, analyzer_name: str = "unic
     return RealSet(messages, words, table["id"].to_numpy().astype(np.int64), ts)
 
 
+def real_texts(name: str, rows: NDArray[np.intp]) -> pa.Array:
+    """The raw texts of these rows of a set that has texts."""
+    require(name in REAL_SETS and not REAL_SETS[name].anonymous, f"{name!r} is no real set with texts")
+    column = pq.read_table(_find(REAL_SETS[name].file), columns=["text"])["text"]
+    return column.take(pa.array(rows)).combine_chunks()
+
+
 def _find(file: str) -> Path:
     folder = data_folder()
     if folder is None or not (folder / file).is_file():

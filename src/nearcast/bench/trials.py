@@ -1,0 +1,152 @@
+"""Questions beyond time per message: a trial takes an index that was built and checked, and gives figures.
+
+A trial leaves the index as it was. What is compared takes turns, round by round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from nearcast import indexes
+from nearcast.bench.answers import Answer
+from nearcast.bench.measure import quiet, timed
+from nearcast.bench.spec import BenchError
+from nearcast.bench.suite import Pace
+from nearcast.bench.workload import Workload, batches, some
+from nearcast.columns import MessageBatch
+from nearcast.columns.encoder import TextEncoder
+from nearcast.indexes.base import Index
+
+THREADS = 2
+_PASS = 0.2  # seconds: a pass over the messages is repeated until it has taken so long
+_INSERTED = 1_000  # subscriptions of one call
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a trial works with."""
+
+    index: Index
+    batches: Sequence[MessageBatch]
+    workload: Workload
+    pace: Pace
+
+
+Trial = Callable[[Setting], dict[str, float]]
+
+
+def threads(given: Setting) -> dict[str, float]:
+    """The same batches matched by one thread and by two."""
+    shares = {n: [given.batches[i::n] for i in range(n)] for n in (1, THREADS)}
+    n_messages = sum(map(len, given.batches))
+
+    def work(share: Sequence[MessageBatch]) -> None:
+        for batch in share:
+            given.index.match(batch)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+
+        def spread(n: int) -> None:
+            list(pool.map(work, shares[n]))
+
+        us = _in_turn({str(n): partial(spread, n) for n in shares}, n_messages, given.pace.repeat)
+    one, several = us["1"], us[str(THREADS)]
+    return {"µs, one thread": one, f"µs, {THREADS} threads": several, "gain": one / several}
+
+
+def text(given: Setting) -> dict[str, float]:
+    """From raw text to pairs, and from terms to pairs."""
+    told = given.workload.texts
+    if told is None:
+        raise BenchError("the workload has no texts")
+    encoder = TextEncoder(told.lexicon)
+    starts = np.cumsum([0, *map(len, given.batches)])
+    raw = [
+        (told.texts[first : first + len(batch)], batch.boxes[:, :2] if _are_points(batch) else batch.boxes)
+        for first, batch in zip(starts.tolist(), given.batches, strict=False)
+    ]
+    for (texts, places), batch in zip(raw, given.batches, strict=True):
+        _require_same(encoder.encode(texts, places)[0], batch)
+
+    def from_terms() -> None:
+        for batch in given.batches:
+            given.index.match(batch)
+
+    def from_text() -> None:
+        for texts, places in raw:
+            given.index.match(encoder.encode(texts, places)[0])
+
+    us = _in_turn({"terms": from_terms, "text": from_text}, int(starts[-1]), given.pace.repeat)
+    ratio = us["text"] / us["terms"]
+    return {"µs from terms": us["terms"], "µs from text": us["text"], "text / terms": ratio}
+
+
+def snapshot(given: Setting) -> dict[str, float]:
+    """Save, load, and the first calls afterwards, in this process."""
+    newcomers, single = given.workload.newcomers, batches(given.workload.messages, 1, 1)[0]
+    with TemporaryDirectory(prefix="nearcast-bench-") as folder, quiet():
+        path = Path(folder) / "index"
+        saved = timed(lambda: given.index.save(path))
+        n_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        loaded = timed(lambda: indexes.load(path))
+        matched = timed(lambda: loaded.value.match(single))
+        _require_alike(loaded.value, given.index, given.batches[0])
+        starts = range(0, len(newcomers), _INSERTED)
+        parts = [some(newcomers, first, min(first + _INSERTED, len(newcomers))) for first in starts]
+        calls = [timed(partial(loaded.value.insert, part)).seconds for part in parts]
+    if not calls:
+        raise BenchError("a snapshot trial needs newcomers: a churn above 0")
+    return {
+        "save s": saved.seconds,
+        "MB": n_bytes / 1e6,
+        "load ms": loaded.seconds * 1e3,
+        "first match ms": matched.seconds * 1e3,
+        "first insertion ms": calls[0] * 1e3,
+        "longest of the others ms": max(calls[1:], default=calls[0]) * 1e3,
+    }
+
+
+TRIALS: dict[str, Trial] = {"threads": threads, "text": text, "snapshot": snapshot}
+
+
+def _in_turn(passes: dict[str, Callable[[], object]], n_messages: int, rounds: int) -> dict[str, float]:
+    """Microseconds per message of each pass: the median of the rounds."""
+    spent: dict[str, list[float]] = {name: [] for name in passes}
+    with quiet():
+        for _ in range(rounds):
+            for name, call in passes.items():
+                call()  # the other one has just used the caches
+                start = time.perf_counter()
+                n, seconds = 0, 0.0
+                while not n or seconds < _PASS:
+                    call()
+                    n, seconds = n + 1, time.perf_counter() - start
+                spent[name].append(seconds / (n * n_messages))
+    return {name: median(seconds) * 1e6 for name, seconds in spent.items()}
+
+
+def _are_points(batch: MessageBatch) -> bool:
+    return bool((batch.boxes[:, :2] == batch.boxes[:, 2:]).all())
+
+
+def _require_same(encoded: MessageBatch, batch: MessageBatch) -> None:
+    """Before the clock: the text says exactly what the columns say."""
+    for name in ("boxes", "term_from", "terms"):
+        if not np.array_equal(getattr(encoded, name), getattr(batch, name)):
+            raise BenchError(f"texts and terms of the workload differ in {name}")
+
+
+def _require_alike(loaded: Index, index: Index, batch: MessageBatch) -> None:
+    ours, theirs = (Answer.of(one.match(batch), len(batch)) for one in (loaded, index))
+    at = ours.first_difference(theirs)
+    if at is not None:
+        raise BenchError(f"the loaded index answers message {at} differently")
