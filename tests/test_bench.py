@@ -673,15 +673,14 @@ def test_the_strata_suite_runs_without_real_data(tmp_path, monkeypatch):
     monkeypatch.setattr(trials_module, "_PASS", 0.0)
     monkeypatch.setattr(measure_module, "_SHORTEST", 1e-9)
     where = ["--json", tmp_path / "r.json", "--markdown", tmp_path / "r.md", "--plots", tmp_path / "plots"]
-    for name in ("wide", "poi_us", "updates", "text", "snapshot"):
+    for name in ("wide", "poi_us", "updates", "snapshot"):
         where += ["--experiment", name]
-    done = cli("run", "strata", "--indexes", "strata,keyword-first", "--scale", 2e-5, "--repeat", 1, *where)
+    done = cli("run", "strata", "--indexes", "strata,keyword-first", "--scale", 1e-4, "--repeat", 1, *where)
     assert done.exit_code == 0, done.output
     told = {one["name"]: one for one in json.loads((tmp_path / "r.json").read_text())["experiments"]}
-    assert [case["label"] for case in told["wide"]["cases"]] == ["20", "100", "200"]
+    assert [case["label"] for case in told["wide"]["cases"]] == ["100", "500", "1K"]
     assert [r["index"] for r in told["wide"]["cases"][0]["results"]] == ["strata", "keyword-first", "floor"]
-    assert told["updates"]["cases"][0]["results"][0]["maintenance"]["insert_longest_ms"] > 0
-    assert told["text"]["cases"][0]["results"][0]["figures"]["text / terms"] > 0
+    assert "insert_longest_ms" in told["updates"]["cases"][0]["results"][0]["maintenance"]
     assert "is not here" in told["poi_us"]["cases"][0]["skipped"]
     assert (tmp_path / "plots" / "strata-snapshot.png").exists()
 
