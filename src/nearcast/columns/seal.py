@@ -123,7 +123,7 @@ def flat_from_arrow(
     lists = table["terms"].combine_chunks()
     lists = lists.cast(pa.large_list(pa.int32()))
     term_from = np.concatenate([[0], np.cumsum(lists.value_lengths().fill_null(0).to_numpy())]).astype(np.int64)
-    terms = _sorted_runs(term_from, lists.flatten().to_numpy(zero_copy_only=False).astype(np.int32))
+    terms = sort_runs(term_from, lists.flatten().to_numpy(zero_copy_only=False).astype(np.int32))
     absent = lists.is_null().to_numpy(zero_copy_only=False)
     checks = [
         ("terms are missing", absent),
@@ -138,7 +138,7 @@ def flat_from_arrow(
     return boxes[keep], kept_from, kept, keep, rejected
 
 
-def _sorted_runs(run_from: NDArray[np.int64], run: NDArray[np.int32]) -> NDArray[np.int32]:
+def sort_runs(run_from: NDArray[np.int64], run: NDArray[np.int32]) -> NDArray[np.int32]:
     """The same runs, each ascending: row number and term as one sortable 64-bit key."""
     rows = np.repeat(np.arange(len(run_from) - 1, dtype=np.int64), np.diff(run_from))
     order = np.lexsort((run, rows))

@@ -59,10 +59,10 @@ class NdjsonRows(RowReader):
             number += 1
             line = line.removeprefix(BOM) if number == 1 else line
             if line.strip(b" \t\r\n"):
-                yield _json_row(number, line.rstrip(b"\r\n"), whole, decoder)
+                yield json_row(number, line.rstrip(b"\r\n"), whole, decoder)
 
 
-def _json_row(number: int, line: bytes, whole: bool, decoder: StrictDecoder) -> Row:
+def json_row(number: int, line: bytes, whole: bool, decoder: StrictDecoder) -> Row:
     text = ""
     try:
         if not whole:
@@ -183,12 +183,12 @@ class ParquetRows(RowReader):
         self.size = file.metadata.num_rows
         columns = [name for name in names if name in self.role.columns]
         for batch in file.iter_batches(batch_size=PARQUET_ROWS, columns=columns):
-            for row in _arrow_rows(pa.record_batch([_plain(batch[n], n) for n in columns], columns)):
+            for row in arrow_rows(pa.record_batch([plain_column(batch[n], n) for n in columns], columns)):
                 self.position += 1
                 yield row._replace(line=self.position)
 
 
-def _arrow_rows(batch: pa.RecordBatch) -> Iterator[Row]:
+def arrow_rows(batch: pa.RecordBatch) -> Iterator[Row]:
     """All rows at once; one by one where a value among them does not exist in Python."""
     try:
         records = batch.to_pylist()
@@ -198,14 +198,14 @@ def _arrow_rows(batch: pa.RecordBatch) -> Iterator[Row]:
             yield Row(0, None, reason)
             return
         for start in range(len(batch)):
-            yield from _arrow_rows(batch.slice(start, 1))
+            yield from arrow_rows(batch.slice(start, 1))
         return
     for record in records:
         given = {name: value for name, value in record.items() if value is not None}
         yield Row(0, given, source=given)
 
 
-def _plain(column: pa.Array, name: str) -> pa.Array:
+def plain_column(column: pa.Array, name: str) -> pa.Array:
     """Times as seconds since 1970 (Python's own have a smaller range), decimal coordinates as float64."""
     kind = column.type
     if pa.types.is_date(kind):

@@ -45,7 +45,7 @@ class Rejections:
 
     def add(self, file: str, row: Row, reason: str) -> None:
         self.count += 1
-        shown = {"file": file, "line": row.line, "reason": reason, **_shown(row.source)}
+        shown = {"file": file, "line": row.line, "reason": reason, **shown_source(row.source)}
         line = json.dumps(shown, ensure_ascii=False, default=str) + "\n"
         # Half a surrogate pair cannot be written; with a backslash it is what JSON escapes it to.
         self._opened().write(line.encode(errors="backslashreplace"))
@@ -58,7 +58,7 @@ class Rejections:
         return self._handle
 
 
-def _shown(source: Any) -> dict[str, Any]:
+def shown_source(source: Any) -> dict[str, Any]:
     if isinstance(source, str):
         return {"raw": source if len(source) <= LONGEST_RAW else source[:LONGEST_RAW] + "…"}
     if not isinstance(source, Mapping):

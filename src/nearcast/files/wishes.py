@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.columns import Conditions, Pairs, SubscriptionColumns
+from nearcast.columns import Pairs, SubscriptionColumns
+from nearcast.columns.parts import join_columns
 from nearcast.errors import RowError
 from nearcast.geo import Space, earth
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Subscription
-
-Run = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class Wishes:
@@ -45,7 +44,7 @@ class Wishes:
         """All of them at once, so that an index can be built in bulk."""
         if not self._parts:
             self.add([])
-        return self._parts[0] if len(self._parts) == 1 else _joined(self._parts, self._space)
+        return self._parts[0] if len(self._parts) == 1 else join_columns(self._parts, self._space)
 
     def endings(self) -> Endings:
         return Endings(np.array(self._expires), np.array(self._most))
@@ -58,6 +57,10 @@ class Endings:
         self._expires = expires  # [slot]  seconds since 1970; inf: never
         self._left = most.copy()  # [slot]  events still allowed
         self._some_end = bool(np.isfinite(expires).any() or np.isfinite(most).any())
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """By slot: `expires` and `most`, inf where a subscription has none."""
+        return {"expires": self._expires, "most": self._left.copy()}
 
     def apply(self, pairs: Pairs, times: Sequence[float | None]) -> Pairs:
         """The pairs of the next batch that are still wanted; a message without a time is before every end."""
@@ -79,44 +82,3 @@ def _rank(slot: NDArray[np.int32]) -> NDArray[np.int64]:
     rank = np.empty(len(slot), dtype=np.int64)
     rank[order] = np.arange(len(slot)) - np.repeat(starts, np.diff(starts, append=len(slot)))
     return rank
-
-
-def _joined(parts: Sequence[SubscriptionColumns], space: Space) -> SubscriptionColumns:
-    """One after the other: the subscriptions of a part follow those of the parts before it."""
-    first = np.cumsum([0] + [len(part) for part in parts])
-    owners = [
-        start + (np.arange(len(part)) if part.owner is None else part.owner)
-        for start, part in zip(first, parts, strict=False)
-    ]
-    return SubscriptionColumns(
-        np.concatenate([part.boxes for part in parts]),
-        *_joined_runs([(part.term_from, part.terms) for part in parts]),
-        None if all(part.owner is None for part in parts) else np.concatenate(owners).astype(np.int32),
-        int(first[-1]),
-        _joined_conditions(parts),
-        space,
-    )
-
-
-def _joined_runs(runs: Sequence[Run]) -> Run:
-    lengths = np.concatenate([np.diff(run_from) for run_from, _ in runs])
-    run_from = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return run_from, np.concatenate([run for _, run in runs])
-
-
-def _joined_conditions(parts: Sequence[SubscriptionColumns]) -> Conditions | None:
-    if all(part.conditions is None for part in parts):
-        return None
-    every = [part.conditions or _no_conditions(len(part.boxes)) for part in parts]
-    first = np.cumsum([0] + [len(part.boxes) for part in parts]).tolist()
-    return Conditions(
-        *_joined_runs([(c.forbid_from, c.forbid) for c in every]),
-        *_joined_runs([(c.phrase_from, c.phrases) for c in every]),
-        np.concatenate([c.circles for c in every]),
-        {start + entry: shape for start, c in zip(first, every, strict=False) for entry, shape in c.polygons.items()},
-    )
-
-
-def _no_conditions(n: int) -> Conditions:
-    starts, nothing = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    return Conditions(starts, nothing, starts, nothing, np.full((n, 3), np.nan), {})

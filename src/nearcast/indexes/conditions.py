@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from nearcast.columns import Conditions, MessageBatch
+from nearcast.columns.parts import polygons_from_arrays, polygons_to_arrays
 from nearcast.errors import ColumnsError
 from nearcast.indexes.pool import Pool, reserved
 from nearcast.kernels.refine import Extras, WordOrder, refine
@@ -116,11 +117,8 @@ class ConditionTable:
             "phrase_from": self._phrase_from[:top],
             "phrase_count": self._phrase_count[:top],
             "circles": self._circles[:top],
-            "polygon_entry": np.array(sorted(self._polygons), dtype=np.int64),
         }
-        blobs = [shapely.to_wkb(self._polygons[entry]) for entry in sorted(self._polygons)]
-        arrays["polygon_from"] = np.cumsum([0, *map(len, blobs)]).astype(np.int64)
-        arrays["polygon_wkb"] = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+        arrays |= polygons_to_arrays(self._polygons)
         arrays |= {f"forbid.{name}": array for name, array in self._forbid.state().items()}
         return arrays | {f"phrases.{name}": array for name, array in self._phrases.state().items()}
 
@@ -134,11 +132,7 @@ class ConditionTable:
         extra._phrase_from, extra._phrase_count = arrays["phrase_from"], arrays["phrase_count"]
         extra._circles = arrays["circles"]
         extra._top = len(extra._circles)
-        start, blob = arrays["polygon_from"], arrays["polygon_wkb"].tobytes()
-        extra._polygons = {
-            int(entry): shapely.from_wkb(blob[start[i] : start[i + 1]])
-            for i, entry in enumerate(arrays["polygon_entry"])
-        }
+        extra._polygons = polygons_from_arrays(arrays)
         return extra
 
 

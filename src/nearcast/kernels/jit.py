@@ -63,10 +63,10 @@ def cache_folder(path: Path) -> Path:
     digest = hashlib.sha256("|".join(parts).encode())
     for source in _sources(path):
         digest.update(source.name.encode() + source.read_bytes())
-    return _cache_root() / "kernels" / f"{path.stem}-{digest.hexdigest()[:16]}"
+    return cache_root() / "kernels" / f"{path.stem}-{digest.hexdigest()[:16]}"
 
 
-def _cache_root() -> Path:
+def cache_root() -> Path:
     base = os.environ.get("NEARCAST_CACHE") or os.environ.get("XDG_CACHE_HOME")
     root = (Path(base) if base else Path.home() / ".cache") / "nearcast"
     try:

@@ -1,0 +1,32 @@
+"""One Spark session for all tests of this folder: it takes half a minute to start."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed (extra spark)")
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All on one worker of the run, which alone starts Spark."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from nearcast.spark import session
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        running = session("local[2]", settings={"spark.default.parallelism": "2"})
+        yield running
+        running.stop()
