@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.distance import box_distance_earth, box_distance_plane
+from nearcast.kernels.distance import EARTH_RADIUS_M, RADIAN, box_distance_earth, box_distance_plane
 from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.primitives import lower_bound
+
+METRES_A_DEGREE = EARTH_RADIUS_M * RADIAN
 
 HOLE = -1
 """In a phrase: any one word. In a message: a word that no subscription uses."""
@@ -95,6 +97,17 @@ def phrases_hold(extras, entry, order, message):
 
 
 @primitive
+def surely_within(x, y, radius, west, south, east, north):
+    """Is a way along a parallel and a meridian, as if at the equator, shorter than the radius?
+
+    It leads from the centre to a point of the box and is never shorter than the great circle. So a place well
+    inside a circle is a true hit without trigonometry; the margin is far above what rounding could do.
+    """
+    degrees = max(west - x, 0.0, x - east) + max(south - y, 0.0, y - north)
+    return degrees * METRES_A_DEGREE < radius * (1.0 - 1e-6)
+
+
+@primitive
 def circle_touches(circles, entry, boxes, row, on_earth):
     """Is the box within the entry's circle? True where the region is no circle."""
     radius = circles[entry, 2]
@@ -103,6 +116,8 @@ def circle_touches(circles, entry, boxes, row, on_earth):
     x, y = circles[entry, 0], circles[entry, 1]
     west, south, east, north = boxes[row, 0], boxes[row, 1], boxes[row, 2], boxes[row, 3]
     if on_earth:
+        if surely_within(x, y, radius, west, south, east, north):
+            return True
         return box_distance_earth(x, y, west, south, east, north) <= radius
     return box_distance_plane(x, y, west, south, east, north) <= radius
 
