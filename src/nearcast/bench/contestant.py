@@ -202,10 +202,10 @@ class Contestant:
 
     def us(self, since: int = 0) -> float:
         """Microseconds per message of the first stage, the median of the rounds from `since` on."""
-        return median(spent.wall for spent in self._spent[0][since:]) * 1e6
+        return median(spent.cpu for spent in self._spent[0][since:]) * 1e6
 
     def result(self) -> IndexResult:
-        us = [spent.wall * 1e6 for spent in self._spent[0]]
+        us = [spent.cpu * 1e6 for spent in self._spent[0]]
         p50, p99 = np.percentile(np.concatenate(self._latencies), [50, 99]).tolist()
         return IndexResult(
             self.name,
@@ -215,7 +215,7 @@ class Contestant:
             us=median(us),
             us_best=min(us),
             us_repeats=tuple(us),
-            us_cpu=median(spent.cpu for spent in self._spent[0]) * 1e6,
+            us_wall=median(spent.wall for spent in self._spent[0]) * 1e6,
             per_s=1e6 / median(us),
             p50=p50,
             p99=p99,
@@ -236,7 +236,7 @@ class Contestant:
             self._inserted.per_s,
             self._removed.number,
             self._removed.per_s,
-            median(spent.wall for spent in self._spent[1]) * 1e6,
+            median(spent.cpu for spent in self._spent[1]) * 1e6,
             self._inserted.longest_ms,
             self._removed.longest_ms,
         )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from nearcast.bench.spec import BenchError
 
-FORMAT, VERSION = "nearcast-bench", 1
+FORMAT, VERSION = "nearcast-bench", 2
 Status = Literal["measured", "absent", "left out", "failed"]
 
 
@@ -35,10 +35,10 @@ class IndexResult:
     status: Status
     notes: tuple[str, ...] = ()
     messages: int = 0  # measured on
-    us: float | None = None  # microseconds per message in batches: median over the repeats
+    us: float | None = None  # microseconds of the processor per message in batches: median over the repeats
     us_best: float | None = None
     us_repeats: tuple[float, ...] = ()
-    us_cpu: float | None = None  # as `us`, but of the processor: much less means that others had the core
+    us_wall: float | None = None  # as `us`, but by the wall: much more means that others had the core
     per_s: float | None = None  # messages per second, from `us`
     p50: float | None = None  # microseconds of a call with a single message
     p99: float | None = None

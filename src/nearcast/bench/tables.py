@@ -7,10 +7,10 @@ from typing import Any
 
 from nearcast.bench.results import CaseResult, ExperimentResult, IndexResult, RunResult
 
-_UNITS = "Microseconds per message (batches, median of the repeats)"
+_UNITS = "Microseconds of the processor per message (batches, median of the repeats)"
 
 _ABOUT = (
-    "CPU: µs of the processor, without the time that others had it. p50 and p99: one message a call. Resident: "
+    "Wall: µs with the time that others had the core. p50 and p99: one message a call, by the wall. Resident: "
     "growth of the process while building. Candidates, nodes and bytes: as the index counts them."
 )
 
@@ -106,7 +106,7 @@ def _maintenance(experiment: ExperimentResult) -> list[str]:
 _COLUMNS: dict[str, Callable[[IndexResult], str]] = {
     "µs": lambda r: number(r.us),
     "best": lambda r: number(r.us_best),
-    "CPU": lambda r: number(r.us_cpu),
+    "wall": lambda r: number(r.us_wall),
     "p50": lambda r: number(r.p50),
     "p99": lambda r: number(r.p99),
     "× floor": lambda r: number(r.times_floor),
