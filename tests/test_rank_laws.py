@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearcast import ranking
+from nearcast.errors import CatalogueError, ColumnsError
+from nearcast.geo import plane
+from nearcast.idf import Idf
+from nearcast.kernels.jit import PURE
+from nearcast.ranking import Changes, PostColumns, Window, WindowError, WishColumns
+from nearcast.workloads import SHORT
+from nearcast.workloads import messages as generate_messages
+from nearcast.workloads import subscriptions as generate_subscriptions
 from tests.ranked_worlds import Play, Stream, flat_streams, round_streams
 
 
@@ -37,3 +47,83 @@ def test_numbers_that_start_anew_change_nothing(name: str, stream: Stream) -> No
     play = Play(name, stream, True)
     play.ranker.renumber_from = 1
     play.run()
+
+
+def _large(n_wishes: int, n_messages: int, seed: int) -> tuple[WishColumns, list[PostColumns]]:
+    """Few words and many wishes, so that lists have several blocks and cells are split."""
+    style = replace(SHORT, vocabulary=100, clusters=5, words=(2, 6), zipf=1.2)
+    batch = generate_messages(n_messages, seed, style)
+    wanted = generate_subscriptions(generate_messages(200, seed + 1, style), n_wishes, seed, keywords=(1, 4), area=None)
+    chance = np.random.default_rng(seed)
+    idf = Idf(np.log1p(n_messages / np.maximum(np.bincount(batch.terms, minlength=100), 1)))
+    k, alpha = chance.integers(1, 6, n_wishes, dtype=np.int32), chance.choice([0.0, 0.3, 0.6, 1.0], n_wishes)
+    wishes = WishColumns.from_flat(wanted.boxes[:, :2], k, alpha, wanted.term_from, wanted.terms, idf)
+    cuts = [slice(first, first + 50) for first in range(0, n_messages, 50)]
+    starts = batch.term_from
+    posts = [
+        PostColumns.from_flat(
+            batch.boxes[cut],
+            starts[cut.start : cut.stop + 1] - starts[cut.start],
+            batch.terms[starts[cut.start] : starts[cut.stop]],
+            idf,
+            np.arange(cut.start, cut.stop) // 3,
+        )
+        for cut in cuts
+    ]
+    return wishes, posts
+
+
+def _as_set(changes: Changes) -> set[tuple[int, int, int, bool]]:
+    return set(zip(*(column.tolist() for column in changes[:4]), strict=True))
+
+
+@every_ranker
+@pytest.mark.parametrize("window", [Window(count=120), Window(seconds=50.0)])
+def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
+    n_wishes, n_messages = (60, 100) if PURE else (3000, 1000)
+    wishes, posts = _large(n_wishes, n_messages, 3)
+    more, _ = _large(n_wishes // 3, 50, 5)
+    square = plane(0, 0, 1, 1)
+    both = [ranking.create(each, window, square) for each in (name, "scan")]
+    slots = [ranker.subscribe(wishes) for ranker in both]
+    n_changes = 0
+    for number, columns in enumerate(posts):
+        ours, scan = (ranker.arrive(columns) for ranker in both)
+        assert _as_set(ours) == _as_set(scan)
+        n_changes += len(ours.seq)
+        if number == 1:
+            for ranker, held in zip(both, slots, strict=True):
+                ranker.unsubscribe(held[::2])
+                ranker.subscribe(more)
+    ours, scan = (ranker.ranking(int(slots[0][1])) for ranker in both)
+    assert ours.seq.tolist() == scan.seq.tolist()
+    assert n_changes > n_messages
+
+
+def test_bad_input_gets_a_clear_error() -> None:
+    idf, one = Idf(), np.array([0, 1])
+    for k, alpha, why in [(0, 0.5, "k must be 1"), (1, 1.5, "alpha must"), (1, -0.1, "alpha"), (1, np.nan, "alpha")]:
+        with pytest.raises(ColumnsError, match=why):
+            WishColumns.from_flat([[0.0, 0.0]], [k], [alpha], one, [0], idf)
+    with pytest.raises(ColumnsError, match="at least one term"):
+        WishColumns.from_flat([[0.0, 0.0]], [1], [0.5], [0, 0], np.zeros(0, np.int32), idf)
+    with pytest.raises(ColumnsError, match="finite"):
+        WishColumns.from_flat([[0.0, np.nan]], [1], [0.5], one, [0], idf)
+    for bad in ({}, {"count": 0}, {"seconds": -1.0}, {"count": 1, "seconds": 1.0}, {"seconds": np.nan}):
+        with pytest.raises(WindowError):
+            Window(**bad)
+    ranker = ranking.create("scan", Window(seconds=5.0))
+    ranker.advance(10.0)
+    for now, why in [(9.0, "does not run back"), (np.nan, "finite")]:
+        with pytest.raises(WindowError, match=why):
+            ranker.advance(now)
+    with pytest.raises(ColumnsError, match="a time window needs ts"):
+        ranker.arrive(PostColumns.from_flat(np.zeros((1, 4)), one, [0], idf))
+    with pytest.raises(CatalogueError, match="ranker 'nope' given; there are scan"):
+        ranking.create("nope", Window(count=1))
+    with pytest.raises(CatalogueError, match="option 'colour' given"):
+        ranking.create("scan", Window(count=1), colour="red")
+    with pytest.raises(CatalogueError, match="refill 'none' given"):
+        ranking.create("scan", Window(count=1), refill="none")
+    with pytest.raises(CatalogueError, match="not in use"):
+        ranker.unsubscribe([3])

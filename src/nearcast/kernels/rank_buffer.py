@@ -6,11 +6,11 @@ buffer, so that an expiry touches no other wish.
 
 from __future__ import annotations
 
-from nearcast.kernels.jit import primitive
+from nearcast.kernels.jit import inlined
 from nearcast.kernels.rank_layout import BASE, TRIMMED
 
 
-@primitive
+@inlined
 def wait_for(calendar, slot, seq, base):
     """The slot is looked at when `seq` expires."""
     row = seq - base
@@ -23,7 +23,7 @@ def wait_for(calendar, slot, seq, base):
     calendar.due[slot] = seq
 
 
-@primitive
+@inlined
 def stop_waiting(calendar, slot, base):
     due = calendar.due[slot]
     if due < 0:
@@ -38,7 +38,7 @@ def stop_waiting(calendar, slot, base):
     calendar.due[slot] = -1
 
 
-@primitive
+@inlined
 def oldest_of(buffers, slot):
     """The least seq of the buffer; -1 if it is empty."""
     start = buffers.start[slot]
@@ -49,7 +49,7 @@ def oldest_of(buffers, slot):
     return oldest
 
 
-@primitive
+@inlined
 def insert(buffers, slot, k, dominance, seq, score, state):
     """Take the newest message in. Returns its position, and the seq that it drove out of the first k, or -1.
 
@@ -82,7 +82,7 @@ def insert(buffers, slot, k, dominance, seq, score, state):
     return position, driven
 
 
-@primitive
+@inlined
 def drop_expired(buffers, slot, oldest):
     """Remove what is older than `oldest`; how many went."""
     start = buffers.start[slot]
@@ -97,7 +97,7 @@ def drop_expired(buffers, slot, oldest):
     return gone
 
 
-@primitive
+@inlined
 def wait_for_oldest(buffers, calendar, slot, state):
     oldest = oldest_of(buffers, slot)
     if oldest >= 0:

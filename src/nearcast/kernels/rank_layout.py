@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.kernels.distance import box_distance_earth, box_distance_plane
-from nearcast.kernels.jit import primitive
+from nearcast.kernels.jit import inlined
 from nearcast.kernels.primitives import lower_bound
 
 NOTHING = -1.0
@@ -115,7 +115,7 @@ class Candidates(NamedTuple):
     scores: NDArray[np.float64]
 
 
-@primitive
+@inlined
 def place_distance(x, y, boxes, row, is_earth):
     """From a point to the message's place; a box with west > east is cut at the 180th meridian."""
     west, south, east, north = boxes[row, 0], boxes[row, 1], boxes[row, 2], boxes[row, 3]
@@ -128,7 +128,7 @@ def place_distance(x, y, boxes, row, is_earth):
     )
 
 
-@primitive
+@inlined
 def score_of(wants, slot, posts, row, space):
     """alpha * proximity + (1 - alpha) * cosine, operation by operation as `reference.score`; or NOTHING."""
     first, last = posts.term_from[row], posts.term_from[row + 1]

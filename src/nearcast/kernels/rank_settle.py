@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.jit import kernel, primitive
+from nearcast.kernels.jit import inlined, kernel
 from nearcast.kernels.rank_buffer import drop_expired, insert, stop_waiting, wait_for, wait_for_oldest
 from nearcast.kernels.rank_layout import (
     ALL,
@@ -61,7 +61,7 @@ class Notes(NamedTuple):
     known: NDArray[np.float64]  # [n]  the threshold that the index knows
 
 
-@primitive
+@inlined
 def _tell(out, state, slot, seq, entered, score):
     i = state[N_OUT]
     out.steps[i] = max(state[ROW], 0)
@@ -72,7 +72,7 @@ def _tell(out, state, slot, seq, entered, score):
     state[N_OUT] = i + 1
 
 
-@primitive
+@inlined
 def _note_threshold(buffers, notes, slot, state):
     if buffers.theta[slot] != notes.known[slot]:
         notes.known[slot] = buffers.theta[slot]
@@ -80,7 +80,7 @@ def _note_threshold(buffers, notes, slot, state):
         state[N_MOVED] += 1
 
 
-@primitive
+@inlined
 def _take(wants, buffers, calendar, slot, score, dominance, notes, out, state):
     """The arriving message goes into the slot's buffer."""
     k, seq = np.int64(wants.k[slot]), state[NEXT]
@@ -99,7 +99,7 @@ def _take(wants, buffers, calendar, slot, score, dominance, notes, out, state):
     _note_threshold(buffers, notes, slot, state)
 
 
-@primitive
+@inlined
 def _sweep(wants, buffers, calendar, posts, chain, policy, heap, notes, out, state, space, slot):
     """What expired leaves the slot's buffer; what moves up enters, from the window if need be."""
     k, start, oldest = np.int64(wants.k[slot]), buffers.start[slot], state[OLDEST]
@@ -125,7 +125,7 @@ def _sweep(wants, buffers, calendar, posts, chain, policy, heap, notes, out, sta
     wait_for_oldest(buffers, calendar, slot, state)
 
 
-@primitive
+@inlined
 def _move_window(posts, state, space):
     """Which messages are outside now."""
     if state[COUNT] > 0:
@@ -135,7 +135,7 @@ def _move_window(posts, state, space):
         state[OLDEST] += 1
 
 
-@primitive
+@inlined
 def _arrive(wants, buffers, calendar, posts, found, n_found, policy, notes, out, state, space):
     """The next row of the batch. False: no room for its changes; call again, it goes on where it stopped."""
     row, dominance = state[ROW], policy[KIND] != KMAX

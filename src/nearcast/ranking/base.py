@@ -137,7 +137,7 @@ class Ranker(ABC):
 
     def unsubscribe(self, slots: ArrayLike) -> None:
         """Forget the wishes in these slots."""
-        chosen = np.atleast_1d(np.asarray(slots, dtype=np.int32))
+        chosen = np.ascontiguousarray(np.atleast_1d(np.asarray(slots, dtype=np.int32)))
         self.table.check(chosen)
         if len(chosen):
             self._drop(chosen)

@@ -91,8 +91,9 @@ class WindowStore:
         rank_refill.link(self.chain, self.posts, first, n)
         return first
 
-    def row(self, seq: int, state: NDArray[np.int64]) -> int:
-        return seq - int(state[BASE])
+    def longest(self, first: int, last: int) -> int:
+        """Most terms of a row from first to last."""
+        return int(np.diff(self._term_from[first : last + 1]).max(initial=0))
 
     def _make_room(self, rows: int, postings: int) -> None:
         self._boxes, self._ts = enlarged(self._boxes, rows), enlarged(self._ts, rows)

@@ -1,0 +1,109 @@
+"""`strata-rank`: nearcast's own ranker, see `kernels.rank_strata`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.geo import Plane, Space, earth
+from nearcast.kernels import rank_strata
+from nearcast.kernels.rank_layout import Candidates
+from nearcast.kernels.rank_strata import BLOCK, GROUP, N_BOUNDS, N_FIELDS, Scratch, Sheet, Upper
+from nearcast.ranking.sheets import SheetRanker
+from nearcast.ranking.window import Window
+
+
+class Both(NamedTuple):
+    sheet: Sheet
+    upper: Upper
+
+
+class StrataRank(SheetRanker[Both]):
+    """Lists by term, in blocks by place, weights and threshold."""
+
+    name = "strata-rank"
+
+    def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband") -> None:
+        super().__init__(window, space, refill=refill)
+        flat = isinstance(space, Plane)
+        self._origin = np.array([space.bounds.west, space.bounds.south] if flat else [0.0, 0.0])
+        self._place = np.zeros(3, np.float32)
+        self._scratch = Scratch(np.zeros(16, np.int64), np.zeros(16), np.zeros(BLOCK, np.float32))
+
+    def _lay(self, slots: NDArray[np.int32]) -> Both:
+        wants, theta = self.table.wants, self.table.buffers.theta
+        counts = wants.term_count[slots].astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        owner = np.repeat(np.arange(len(slots), dtype=np.int32), counts)
+        terms = wants.terms[np.arange(start[-1]) + np.repeat(wants.term_from[slots] - start[:-1], counts)]
+        keys, list_of, lists, list_from = _lists(terms)
+        fields = np.zeros((N_FIELDS, len(terms)), np.float32)
+        into = np.zeros(3, np.float32)
+        rank_strata.describe(wants, theta, slots, start, lists, self._origin, self._space, fields, into)
+        order = np.argsort(lists, kind="stable").astype(np.int64)
+        rank_strata.split(fields, order, list_from, np.zeros((128, 2), np.int64))
+        laid, who, at = np.zeros_like(fields), np.zeros(len(terms), np.int32), np.zeros(len(terms), np.int64)
+        rank_strata.lay(fields, owner, order, laid, who, at)
+        block_from, group_from = _parts(list_from, BLOCK), _parts(list_from, BLOCK * GROUP)
+        bounds = np.zeros((int(block_from[-1]), N_BOUNDS), np.float32)
+        groups = np.zeros((int(group_from[-1]), N_BOUNDS), np.float32)
+        sheet = Sheet(keys, list_of, list_from, block_from, group_from, laid, who, bounds)
+        both = Both(sheet, Upper(slots.copy(), lists, at, start, groups))
+        rank_strata.bound_all(*both)
+        return both
+
+    def _set(self, arrays: Both, rows: NDArray[np.int32], thetas: NDArray[np.float64]) -> None:
+        rank_strata.set_thresholds(arrays.sheet, arrays.upper, rows, thetas)
+
+    def _probe_sheet(
+        self, arrays: Both, first_post: int, row: int, last_row: int, room: Candidates, n: int
+    ) -> tuple[int, int]:
+        posts = self.store.posts
+        longest = self.store.longest(first_post + row, first_post + last_row)
+        if longest > len(self._scratch.lists):
+            self._scratch = self._scratch._replace(lists=np.zeros(2 * longest, np.int64), weights=np.zeros(2 * longest))
+        following, found = rank_strata.probe(
+            arrays.sheet,
+            arrays.upper,
+            self.table.wants,
+            self.table.buffers.theta,
+            posts,
+            first_post,
+            row,
+            last_row,
+            self._origin,
+            self._space,
+            room,
+            n,
+            self._place,
+            self._scratch,
+            self._counters,
+        )
+        return following, found
+
+    def _bytes(self) -> dict[str, int]:
+        sheets = [array.nbytes for s in self._sheets for part in s.arrays for array in part]
+        return {"sheets": sum(sheets)}
+
+
+def _lists(
+    terms: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Terms ascending, the number of each one's list (shortest first), the list of every posting, list_from."""
+    order = np.argsort(terms, kind="stable")
+    ascending = terms[order]
+    first = np.flatnonzero(np.diff(ascending, prepend=-1))
+    keys, lengths = ascending[first], np.diff(first, append=len(terms))
+    by_length = np.argsort(lengths, kind="stable")
+    list_of = np.empty(len(keys), np.int32)
+    list_of[by_length] = np.arange(len(keys))
+    lists = np.empty(len(terms), np.int32)
+    lists[order] = np.repeat(list_of, lengths)
+    return keys, list_of, lists, np.concatenate([[0], np.cumsum(lengths[by_length])]).astype(np.int64)
+
+
+def _parts(list_from: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Where the parts of each list start, when each is cut into parts of this size."""
+    return np.concatenate([[0], np.cumsum(-(-np.diff(list_from) // size))]).astype(np.int64)
