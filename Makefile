@@ -42,9 +42,9 @@ format: $(READY)  ## Put the code in form
 bench: $(READY)  ## Compare the indexes (SUITE=smoke by default)
 	$(BIN)/nearcast bench run $(or $(SUITE),smoke)
 
-serve: $(READY)  ## Answer NDJSON messages on standard input, line by line (SUBSCRIPTIONS=file; generated if not given)
-	@test -n "$(SUBSCRIPTIONS)" || { mkdir -p build && $(BIN)/nearcast generate subscriptions 10000 --out build/wishes.ndjson; }
-	@$(BIN)/nearcast match --subscriptions $(or $(SUBSCRIPTIONS),build/wishes.ndjson) --messages - --batch 1
+serve: $(READY)  ## Serve HTTP on 127.0.0.1:8080 (STORE=sqlite:///build/nearcast.db, PORT=8080)
+	@mkdir -p build
+	@$(BIN)/nearcast serve --store $(or $(STORE),sqlite:///build/nearcast.db) --port $(or $(PORT),8080)
 
 clean:  ## Remove the environment and everything made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

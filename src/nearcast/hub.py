@@ -20,7 +20,7 @@ from nearcast.explain import Explanation, explain
 from nearcast.expression import parse
 from nearcast.geo import Box, Region, Space, earth, point
 from nearcast.keeping.keeper import Keeper
-from nearcast.keeping.rematch import Chunk, Valid
+from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Subscription
 from nearcast.records import read_id, read_message
@@ -232,6 +232,16 @@ class Hub:
     def subscription(self, subscription: Id) -> Subscription:
         return self._known(subscription).wish
 
+    def subscriptions(self) -> list[Subscription]:
+        return [held.wish for held in self._held.values()]
+
+    def subscriptions_of(self, subscriber: Id) -> list[Subscription]:
+        """Those of one subscriber. With a store it is asked; in memory all are looked at."""
+        if self._keeper is None:
+            return [wish for wish in self.subscriptions() if wish.receiver == subscriber]
+        kept = self._keeper.store.subscriptions.of(self._keeper.tenant, subscriber, self.last_seq)
+        return [self._held[row.id].wish for row in kept if row.to_seq is None]
+
     def _known(self, subscription: Id) -> _Held:
         if subscription not in self._held:
             raise UnknownSubscriptionError(f"subscription {subscription!r} given; no such one of {len(self)} is held")
@@ -329,8 +339,13 @@ class Hub:
     ) -> DryRun:
         """What a subscription would have matched, before it is registered: in the whole log, behind a sequence
         number, or since a time."""
-        keeper = self._kept()
         wish = Subscription("dry run", parse(expression, self._analyzer), self.space.check_region(within))
+        return self.dry_run_of(wish, after=after, since=since, examples=examples)
+
+    def dry_run_of(
+        self, wish: Subscription, *, after: int | None = None, since: float | None = None, examples: int = 10
+    ) -> DryRun:
+        keeper = self._kept()
         start = self._position(None, after, since)
         matched, scanned, newest = 0, 0, list[Delivery]()
         last = keeper.store.log.last_seq
@@ -338,6 +353,19 @@ class Hub:
             matched, scanned = matched + len(chunk.found), scanned + chunk.scanned
             newest = (newest + list(self._deliveries(chunk)))[-examples:] if examples else []
         return DryRun(matched, scanned, start, last, tuple(newest))
+
+    def mark_counted(self) -> None:
+        """Events of limited subscriptions are counted up to here: the log may forget what lies before."""
+        self._kept().count_events({}, (), self.last_seq)
+
+    @property
+    def last_seq(self) -> int:
+        """Number of the last message in the log."""
+        return self._kept().store.log.last_seq
+
+    def past_of(self, subscriber: Id, after: int) -> Rematch:
+        """For those who go through the log in steps: the subscriber's subscriptions, to be matched behind `after`."""
+        return self._kept().past_of(subscriber, after)
 
     def acknowledge(self, subscriber: Id, seq: int) -> None:
         """The subscriber has everything up to this message; `replay` goes on behind it."""
@@ -362,7 +390,10 @@ class Hub:
 
     def explain(self, subscription: Id, text: str, at: Box | tuple[float, float]) -> Explanation:
         """Would this text at this place match, and which clause, words and distance decide?"""
-        return explain(self._known(subscription).wish, self.message(text, at), self.space)
+        return self.explain_message(subscription, self.message(text, at))
+
+    def explain_message(self, subscription: Id, message: Message) -> Explanation:
+        return explain(self._known(subscription).wish, message, self.space)
 
     def report(self) -> indexes.IndexReport:
         return self._index.report()

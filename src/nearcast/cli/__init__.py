@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, demo, generate, index, match
+from nearcast.cli import bench, demo, generate, index, match, serve
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
 )
 app.command("match")(match.match)
 app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.add_typer(serve.keys, name="key")
 app.add_typer(generate.app, name="generate")
 app.add_typer(index.app, name="index")
 app.add_typer(bench.app, name="bench")

@@ -1,0 +1,178 @@
+"""Streams: what was missed from the log, then live, in order, each message at least once.
+
+Every reader has a bounded outbox. A reader that is too slow loses its outbox, not its messages: it goes on from
+its position in the log (DESIGN 6), so that it costs neither memory nor anybody else's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import NamedTuple
+
+from nearcast.hub import Hub
+from nearcast.keeping.rematch import Chunk, Rematch
+from nearcast.model import Id
+from nearcast.service.engine import Engine, Event
+
+
+class Gap(NamedTuple):
+    """Messages between these numbers (the last included) are not kept any more: some may have been missed."""
+
+    after: int
+    up_to: int
+
+
+class Outbox:
+    """Events that wait for one reader. Used on the event loop only."""
+
+    def __init__(self, most: int) -> None:
+        self._events: deque[Event] = deque()
+        self._most = most
+        self._news = asyncio.Event()
+        self.is_behind = False  # events were dropped: the log has them
+        self.is_closed = False
+
+    def put(self, event: Event) -> bool:
+        """False if there was no room: what waited is dropped, and the reader goes on from the log."""
+        self._news.set()
+        if self.is_behind:
+            return True
+        if len(self._events) < self._most:
+            self._events.append(event)
+            return True
+        self._events.clear()
+        self.is_behind = True
+        return False
+
+    def take(self) -> list[Event]:
+        taken = list(self._events)
+        self._events.clear()
+        self._news.clear()
+        return taken
+
+    def start_again(self) -> None:
+        self.is_behind = False
+        self._events.clear()
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._news.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Until there is something, or for this long."""
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except TimeoutError:
+            return
+
+
+class Live:
+    """All open outboxes by tenant and subscriber."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
+        self._loop, self._most = loop, most
+        self._outboxes: dict[tuple[str, Id], set[Outbox]] = {}
+        self.is_closing = False
+        self.fallbacks = 0  # times that a slow reader was sent back to the log
+
+    @property
+    def open_streams(self) -> int:
+        return sum(map(len, self._outboxes.values()))
+
+    def hand_over(self, tenant: str, events: list[Event]) -> None:
+        """Called on the engine's thread."""
+        if events and self._outboxes:
+            self._loop.call_soon_threadsafe(self._distribute, tenant, events)
+
+    def _distribute(self, tenant: str, events: list[Event]) -> None:
+        for event in events:
+            for outbox in self._outboxes.get((tenant, event.subscriber), ()):
+                self.fallbacks += not outbox.put(event)
+
+    def open(self, tenant: str, subscriber: Id) -> Outbox:
+        outbox = Outbox(self._most)
+        self._outboxes.setdefault((tenant, subscriber), set()).add(outbox)
+        if self.is_closing:
+            outbox.close()
+        return outbox
+
+    def leave(self, tenant: str, subscriber: Id, outbox: Outbox) -> None:
+        readers = self._outboxes[tenant, subscriber]
+        readers.discard(outbox)
+        if not readers:
+            del self._outboxes[tenant, subscriber]
+
+    def close(self) -> None:
+        """Every stream ends after what it is sending; readers come back with their position."""
+        self.is_closing = True
+        for readers in self._outboxes.values():
+            for outbox in readers:
+                outbox.close()
+
+
+async def stream(
+    engine: Engine, live: Live, tenant: str, subscriber: Id, after: int | None, ping: float
+) -> AsyncIterator[Event | Gap | None]:
+    """Events behind `after` (None: from now on), then live ones; None now and then as a sign of life."""
+    outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
+    try:
+        now = await engine.call(tenant, _last_seq)
+        position = now if after is None else min(after, now)
+        outbox.is_behind = after is not None
+        while not outbox.is_closed:
+            if outbox.is_behind:
+                outbox.start_again()
+                async for item in _missed(engine, tenant, subscriber, position):
+                    if isinstance(item, int):
+                        position = item
+                    else:
+                        yield item
+            for event in outbox.take():
+                if event.seq > position:
+                    position = event.seq
+                    yield event
+            if not outbox.is_behind and not outbox.is_closed:
+                await outbox.wait(ping)
+                if not outbox.is_behind:
+                    yield None
+    finally:
+        live.leave(tenant, subscriber, outbox)
+
+
+async def _missed(engine: Engine, tenant: str, subscriber: Id, after: int) -> AsyncIterator[Event | Gap | int]:
+    """The log behind `after` up to what is there now: events, and how far it is done."""
+    up_to = await engine.call(tenant, _last_seq)
+    first = engine.store.log.first_seq
+    if after < first - 1:
+        yield Gap(after, first - 1)
+        after = first - 1
+    if after < up_to:
+        hub = await engine.call(tenant, _itself)
+        past = await asyncio.to_thread(hub.past_of, subscriber, after)  # reads the store, not the hub
+        async for chunk in _chunks(past, after, up_to):
+            for event in events_of(chunk, subscriber):
+                yield event
+            yield chunk.position
+
+
+async def _chunks(past: Rematch, after: int, up_to: int) -> AsyncIterator[Chunk]:
+    """Off the event loop, so that a long way through the log stops nobody."""
+    while after < up_to:
+        chunk = await asyncio.to_thread(past.chunk, after, up_to)
+        yield chunk
+        after = chunk.position
+
+
+def events_of(chunk: Chunk, subscriber: Id) -> Iterable[Event]:
+    for found in chunk.found:
+        yield Event(subscriber, found.seq, found.message, tuple(valid.wish.id for valid in found.wanted))
+
+
+def _last_seq(hub: Hub) -> int:
+    return hub.last_seq
+
+
+def _itself(hub: Hub) -> Hub:
+    return hub

@@ -1,0 +1,139 @@
+"""What requests and answers look like in the OpenAPI. The exact checks are those of `records`, as for files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ID = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\\u0000]+$")]
+Seq = Annotated[int, Field(ge=0, le=2**62)]
+Time = Annotated[float, Field(ge=0, le=253402300799)]
+
+
+class Problem(BaseModel):
+    """What came and what is allowed."""
+
+    error: str
+
+
+class Refusal(BaseModel):
+    line: int = Field(description="Line or row of the request, from 1")
+    reason: str
+
+
+class Wish(BaseModel):
+    """Words in a region: `expression` or `terms`; a `region`, four sides, or a circle."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    expression: str | None = Field(None, max_length=10_000, examples=["ramen AND (tonkotsu OR miso) NOT instant"])
+    terms: list[str] | None = Field(None, description="Words as they are, all of them needed")
+    region: dict[str, Any] | str | None = Field(None, description="GeoJSON, or WKT")
+    west: float | None = None
+    south: float | None = None
+    east: float | None = None
+    north: float | None = None
+    lon: float | None = Field(None, description="Centre of a circle")
+    lat: float | None = None
+    radius_m: float | None = None
+
+
+class WishFor(Wish):
+    subscriber: ID
+    expires: float | str | None = Field(None, description="Event time: later messages are not delivered")
+    max_events: int | None = Field(None, ge=1, le=2**53)
+
+
+class NewSubscription(WishFor):
+    id: ID | None = None
+
+
+class Subscribed(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    subscriber: str
+
+
+class Subscriptions(BaseModel):
+    subscriptions: list[Subscribed]
+
+
+class Imported(BaseModel):
+    accepted: int
+    rejected: int
+    rejections: list[Refusal] = Field(description="The first of them")
+
+
+class Accepted(BaseModel):
+    accepted: int
+    rejected: int
+    rejections: list[Refusal] = Field(description="The first of them")
+    first_seq: int | None = Field(description="Number of the first accepted message in the log; the others follow")
+    last_seq: int | None
+    deliveries: int
+
+
+class Place(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    lon: float
+    lat: float
+    ts: float | str | None = None
+
+
+class Question(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    subscription: ID
+    message: Place
+
+
+class Answer(BaseModel):
+    matched: bool
+    inside: bool
+    distance: float | None
+    text: str
+
+
+class Rehearsal(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    wish: Wish
+    after: Seq | None = None
+    since: Time | None = None
+    examples: int = Field(10, ge=0, le=100)
+
+
+class Rehearsed(BaseModel):
+    matched: int
+    scanned: int
+    after: int
+    up_to: int
+    examples: list[dict[str, Any]]
+
+
+class Cursor(BaseModel):
+    seq: Seq
+
+
+class NewKey(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: ID
+    scopes: list[str]
+    quotas: dict[str, Annotated[int, Field(ge=1, le=2**53)]] = {}
+
+
+class Key(BaseModel):
+    digest: str
+    tenant: str
+    name: str
+    scopes: list[str]
+    quotas: dict[str, int]
+
+
+class CreatedKey(BaseModel):
+    key: str = Field(description="Shown once; the store keeps its digest")
