@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from nearcast.service.context import Service
-from nearcast.service.server import make_server
+from nearcast.service.server import make_server, warm_up
 from nearcast.service.settings import Settings
 
 WORLD = {"west": -180, "south": -90, "east": 180, "north": 90}
@@ -66,6 +66,7 @@ def parsed(lines: Iterator[str]) -> Iterator[tuple[str, int | None, Any]]:
 
 @contextmanager
 def running(settings: Settings, key: str | None = None) -> Iterator[Running]:
+    warm_up()
     settings = replace(settings, ping_seconds=0.2)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

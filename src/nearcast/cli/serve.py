@@ -26,9 +26,8 @@ def serve(
     tls_key: Annotated[str | None, typer.Option(help="PEM file of the certificate's private key.")] = None,
 ) -> None:
     """Serve HTTP, SSE and WebSocket until told to stop; everything is kept in the store."""
-    from nearcast import indexes
     from nearcast.kernels import jit
-    from nearcast.service.server import make_server
+    from nearcast.service.server import make_server, warm_up
     from nearcast.service.settings import Settings
 
     settings = Settings(
@@ -40,7 +39,7 @@ def serve(
     server = make_server(settings, host, port, certificate=tls_certificate, private_key=tls_key)
     if jit.is_cold():
         typer.echo("compiling kernels, once for this version …", err=True)
-    indexes.warm_up()
+    warm_up()
     shown = f"{'https' if tls_certificate else 'http'}://{host}:{port}"
     typer.echo(f"nearcast serves {shown}, API at {shown}/openapi.json, store {store.split('@')[-1]}", err=True)
     server.run()

@@ -8,6 +8,8 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
+from nearcast.geo import circle
+from nearcast.hub import Hub
 from nearcast.service.app import create_app
 from nearcast.service.settings import Settings
 from nearcast.store import StoreError, open_store
@@ -46,6 +48,14 @@ def make_server(
         ws="websockets-sansio",
     )
     return Server(config, app)
+
+
+def warm_up() -> None:
+    """Compile, or load, what the first requests would otherwise wait for: a subscription, a message, a replay."""
+    with Hub.open("memory:") as hub:
+        hub.subscribe("a", '"b c" -d', within=circle(0, 0, metres=1))
+        hub.publish("b c", at=(0, 0))
+        assert len(list(hub.replay("a", after=0))) == 1
 
 
 def _check_address(settings: Settings, host: str) -> None:
