@@ -23,10 +23,14 @@ from nearcast.keeping.keeper import Keeper
 from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Subscription
-from nearcast.records import read_id, read_message
+from nearcast.ranking import RankReport, Window
+from nearcast.ranking.board import Board, RankChange, Ranked
+from nearcast.records import read_id, read_message, read_wish
 from nearcast.store import Store, StoreError, open_store
 from nearcast.store.truth import Ending
 from nearcast.text import analyzer
+
+DEFAULT_WINDOW = Window(count=10_000)
 
 
 class UnknownSubscriptionError(NearcastError):
@@ -35,19 +39,24 @@ class UnknownSubscriptionError(NearcastError):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message for one subscription. `why` is worked out when it is asked for."""
+    """One message for one subscription (`match`), or into or out of a ranking (`enter`, `leave`).
+
+    `why` of a match is worked out when it is asked for; a ranking has scores instead.
+    """
 
     subscription: Id
     subscriber: Id
     message: Message
     operation: str = "match"
     seq: int | None = None  # number of the message in the log; None without a store
+    score: float | None = None  # of a ranking
     _wish: Subscription | None = field(default=None, repr=False, compare=False)
     _space: Space = field(default=earth, repr=False, compare=False)
 
     @property
     def why(self) -> Explanation:
-        assert self._wish is not None
+        if self._wish is None:
+            raise NearcastError(f"a delivery of operation {self.operation!r} has a score ({self.score}), no reason")
         return explain(self._wish, self.message, self._space)
 
 
@@ -94,9 +103,14 @@ class Hub:
         space: Space = earth,
         analysis: str = "unicode",
         index: str = indexes.DEFAULT,
+        window: Window = DEFAULT_WINDOW,
+        recorded: Lexicon | None = None,
         **options: Any,
     ) -> None:
+        """`window` is what rankings choose from; `recorded` says how much each word weighs in them."""
         self.space = space
+        self._window, self._recorded = window, recorded
+        self._board: Board | None = None
         self.lexicon = Lexicon(analysis)
         self._analyzer = analyzer(analysis)
         self._index = indexes.create(index, **options)
@@ -280,6 +294,8 @@ class Hub:
     def publish_all(self, messages: Iterable[Message]) -> list[Delivery]:
         """Post messages as one batch; deliveries in message order. With a store: logged first, in one transaction."""
         posted = list(messages)
+        if self._board is not None:
+            self._board.check(posted)
         return self.deliver(posted, None if self._keeper is None else self._keeper.append(posted))
 
     def deliver(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
@@ -300,6 +316,8 @@ class Hub:
             spent = {number: event.spent for number, event in limited.items()}
             endings = [Ending(number, event.to_seq) for number, event in limited.items() if event.to_seq]
             self._keeper.count_events(spent, endings, first_seq + len(posted) - 1)
+        if self._board is not None:
+            deliveries += self._ranked(self._board.arrive(posted), first_seq)
         return deliveries
 
     def _count_event(self, held: _Held, seq: int | None) -> _Limited:
@@ -311,7 +329,65 @@ class Hub:
         return _Limited(spent, None if held.left > 0 or seq is None else seq + 1)
 
     def _delivery(self, wish: Subscription, message: Message, seq: int | None) -> Delivery:
-        return Delivery(wish.id, wish.receiver, message, "match", seq, wish, self.space)
+        return Delivery(wish.id, wish.receiver, message, "match", seq, None, wish, self.space)
+
+    # -- rankings -----------------------------------------------------------------------------------
+
+    def rank(
+        self,
+        subscriber: Id,
+        words: str,
+        near: tuple[float, float],
+        *,
+        k: int = 10,
+        alpha: float = 0.5,
+        id: Id | None = None,
+    ) -> Id:
+        """Keep the k best recent messages about these words near this point; the wish's id.
+
+        The score is alpha * proximity + (1 - alpha) * cosine of the words. Changes come with the deliveries of
+        `publish` and `advance` as `enter` and `leave`, after the matches of their batch; `ranking` has the whole
+        list. The window begins with the first wish. Rankings are in memory only, also in a hub with a store.
+        """
+        identity = f"{subscriber}/{next(self._numbers)}" if id is None else id
+        record = {"id": identity, "text": words, "lon": near[0], "lat": near[1], "k": k, "alpha": alpha}
+        wish = read_wish({**record, "subscriber": subscriber}, self.space, self._analyzer)
+        if self._board is None:
+            self._board = Board.create(self._window, self.space, recorded=self._recorded)
+        self._board.rank([wish])
+        return wish.id
+
+    def unrank(self, wish: Id) -> None:
+        self._rankings().unrank(wish)
+
+    def ranking(self, wish: Id) -> list[Ranked]:
+        """The best messages of a wish now, best first, with their scores."""
+        return self._rankings().ranking(wish)
+
+    def advance(self, now: float) -> list[Delivery]:
+        """Time passes without a message: what a window of seconds loses leaves the rankings."""
+        return [] if self._board is None else self._ranked(self._board.advance(now), None)
+
+    def rank_report(self) -> RankReport:
+        return self._rankings().report()
+
+    def _rankings(self) -> Board:
+        if self._board is None:
+            raise UnknownSubscriptionError("this hub holds no ranking; leave one by rank")
+        return self._board
+
+    def _ranked(self, changes: list[RankChange], first_seq: int | None) -> list[Delivery]:
+        return [
+            Delivery(
+                change.wish.id,
+                change.wish.id if change.wish.subscriber is None else change.wish.subscriber,
+                change.message,
+                "enter" if change.entered else "leave",
+                None if first_seq is None else first_seq + change.number,
+                change.score,
+            )
+            for change in changes
+        ]
 
     # -- looking back -------------------------------------------------------------------------------
 

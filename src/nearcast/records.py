@@ -16,7 +16,7 @@ from nearcast.errors import RowError
 from nearcast.expression import Expression, from_words, parse
 from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region
 from nearcast.geo.regions import shown
-from nearcast.model import Id, Message, Subscription
+from nearcast.model import MAX_K, Id, Message, Subscription, Wish
 from nearcast.text import Analyzer, Token
 
 MAX_TEXT = 1_000_000
@@ -50,6 +50,23 @@ def read_subscription(record: Mapping[str, Any], space: Space, analysis: Analyze
         _time(record, "expires"),
         _count(record, "max_events"),
     )
+
+
+def read_wish(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Wish:
+    """Columns: id; text or terms; lon, lat; optional k (10), alpha (0.5), subscriber."""
+    _mapping(record)
+    identity = read_id(record)
+    words = tuple(token.word for token in _words(record, analysis)[0])
+    if not words:
+        raise RowError(f"text: {_shown(record.get('text'))} given; at least one word needed")
+    place = space.check_place(_place({name: record.get(name) for name in ("lon", "lat")}))
+    k, alpha = _count(record, "k"), number(record, "alpha") if _given(record, "alpha") else 0.5
+    if k is not None and k > MAX_K:
+        raise RowError(f"k: {k:,} given; 1 to {MAX_K:,} allowed")
+    if not 0.0 <= alpha <= 1.0:
+        raise RowError(f"alpha: {alpha!r} given; 0 to 1 allowed")
+    subscriber = read_id(record, "subscriber") if _given(record, "subscriber") else None
+    return Wish(identity, words, place.west, place.south, 10 if k is None else k, alpha, subscriber)
 
 
 def read_id(record: Mapping[str, Any], name: str = "id") -> Id:

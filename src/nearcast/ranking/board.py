@@ -1,0 +1,139 @@
+"""Rankings of values: wishes and messages in, who entered and who left out."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nearcast.errors import NearcastError
+from nearcast.geo import Space, earth
+from nearcast.idf import Idf
+from nearcast.lexicon import Lexicon
+from nearcast.model import Id, Message, Wish
+from nearcast.ranking.base import Ranker
+from nearcast.ranking.changes import Changes
+from nearcast.ranking.columns import PostColumns, WishColumns
+from nearcast.ranking.report import RankReport
+from nearcast.ranking.window import Window
+
+
+class UnknownWishError(NearcastError):
+    """A wish that nobody holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankChange:
+    """A message entered or left the best of a wish. `number` is its place in the batch that brought the change."""
+
+    wish: Wish
+    entered: bool
+    message: Message
+    score: float
+    number: int
+
+
+class Ranked(NamedTuple):
+    message: Message
+    score: float
+
+
+class Board:
+    """A ranker with the ids and texts of its wishes and of the window's messages.
+
+    Words weigh by the recorded lexicon (a word that it lacks, as one that was seen once), or all the same.
+    """
+
+    def __init__(self, ranker: Ranker, recorded: Lexicon | None = None) -> None:
+        self._ranker = ranker
+        self._lexicon = Lexicon() if recorded is None else Lexicon.from_arrow(recorded.to_arrow())
+        seen = 1 if recorded is None else max(recorded.messages, 1)
+        self._idf = Idf() if recorded is None else Idf(recorded.idf(), math.log1p(seen))
+        self._slots: dict[Id, int] = {}
+        self._wishes: dict[int, Wish] = {}  # by slot
+        self._messages: deque[Message] = deque()
+        self._first = 0  # number of the first of them
+
+    @classmethod
+    def create(
+        cls, window: Window, space: Space = earth, ranker: str | None = None, recorded: Lexicon | None = None
+    ) -> Board:
+        from nearcast import ranking
+
+        return cls(ranking.create(ranker or ranking.DEFAULT, window, space), recorded)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, wish: Id) -> bool:
+        return wish in self._slots
+
+    @property
+    def window(self) -> Window:
+        return self._ranker.window
+
+    def rank(self, wishes: Sequence[Wish]) -> None:
+        """Take wishes in, all or none; ask `ranking` for their first results."""
+        ids = [wish.id for wish in wishes]
+        known = [identity for identity in ids if identity in self._slots]
+        if known or len(set(ids)) < len(ids):
+            raise NearcastError(f"wish {known[0]!r} exists" if known else "the same wish id is given twice")
+        slots = self._ranker.subscribe(WishColumns.from_values(wishes, self._lexicon, self._idf))
+        for wish, slot in zip(wishes, slots.tolist(), strict=True):
+            self._slots[wish.id], self._wishes[slot] = slot, wish
+
+    def unrank(self, wish: Id) -> None:
+        slot = self._slot(wish)
+        self._ranker.unsubscribe([slot])
+        del self._slots[wish], self._wishes[slot]
+
+    def ranking(self, wish: Id) -> list[Ranked]:
+        """The best messages now, best first."""
+        best = self._ranker.ranking(self._slot(wish))
+        return [Ranked(self._message(s), v) for s, v in zip(best.seq.tolist(), best.score.tolist(), strict=True)]
+
+    def check(self, messages: Sequence[Message]) -> None:
+        """Raise if a message cannot be ranked: a time window needs times."""
+        without = next((m.id for m in messages if m.ts is None), None) if self.window.seconds is not None else None
+        if without is not None:
+            raise NearcastError(f"message {without!r} has no ts; a window of seconds needs the time of every message")
+
+    def arrive(self, messages: Sequence[Message]) -> list[RankChange]:
+        """Messages in order; what changed. Late ones are dropped and counted."""
+        self.check(messages)
+        before, now = self._ranker.arrived, self._ranker.now
+        for message in messages:
+            if self.window.seconds is None or (message.ts is not None and message.ts >= now):
+                self._messages.append(message)
+                now = now if message.ts is None else max(now, message.ts)
+        changes = self._ranker.arrive(PostColumns.from_values(messages, self._lexicon, self._idf))
+        assert self._ranker.arrived - before == len(self._messages) - (before - self._first)
+        return self._told(changes)
+
+    def advance(self, now: float) -> list[RankChange]:
+        """Time passes; what leaves the window leaves the rankings."""
+        return self._told(self._ranker.advance(now))
+
+    def report(self) -> RankReport:
+        return self._ranker.report()
+
+    def _told(self, changes: Changes) -> list[RankChange]:
+        columns = (column.tolist() for column in changes)
+        told = [
+            RankChange(self._wishes[slot], entered, self._message(seq), score, step)
+            for step, slot, seq, entered, score in zip(*columns, strict=True)
+        ]
+        while self._first < self._ranker.oldest:
+            self._messages.popleft()
+            self._first += 1
+        return told
+
+    def _message(self, seq: int) -> Message:
+        return self._messages[seq - self._first]
+
+    def _slot(self, wish: Id) -> int:
+        if wish not in self._slots:
+            raise UnknownWishError(f"wish {wish!r} given; no such one of {len(self)} is held")
+        return self._slots[wish]
