@@ -68,6 +68,7 @@ def test_smoke_is_small_and_meets_every_index():
 
 
 EXPERIMENT = '[[s.experiments]]\nname = "e"\ntitle = "t"\nvary = "keywords"\nvalues = [1]\nindexes = ["scan"]\n'
+ALSO = 'also = [{ name = "long", title = "Long", workload = { message_words = 9, messages = 12 } }]\n'
 GOOD = f'[s]\ntitle = "t"\n{EXPERIMENT}'
 
 
@@ -84,6 +85,9 @@ GOOD = f'[s]\ntitle = "t"\n{EXPERIMENT}'
         (GOOD + 'kind = "sort"\n', "kind 'sort' given"),
         (GOOD + 'kind = "text"\nbeside = "scan"\n', "beside 'scan' given"),
         (GOOD + 'larger = [{ size = 10, indexes = ["skan"] }]\n', "index 'skan' given"),
+        (GOOD + ALSO.replace("messages", "keywords"), "'keywords' given"),
+        (GOOD + 'workload = { data = "gn_gnis" }\n' + ALSO, "on generated data"),
+        (GOOD + ALSO.replace("long", "e"), "same name"),
         (GOOD + "larger = [{ size = 10 }]\n", "'indexes' is missing"),
         (GOOD.replace("[1]", "[]"), "must not be empty"),
         (GOOD.replace("[1]", "[[1, 2, 3]]"), "a number or two numbers"),
@@ -465,6 +469,30 @@ def test_larger_cases_may_have_fewer_contestants():
     assert [tenth.contestants(case)[0] for case in tenth.cases()] == [["scan"], ["strata"]]
     chosen = adjusted(suite, contestants=["rq-tree"]).experiments[0]
     assert [chosen.contestants(case)[0] for case in chosen.cases()] == [["rq-tree"]] * 2
+
+
+def test_the_same_indexes_may_meet_other_messages(monkeypatch):
+    built = []
+    whole = Scan.insert
+    monkeypatch.setattr(Scan, "insert", lambda self, columns: built.append(len(columns)) or whole(self, columns))
+    suite = read_suites(GOOD + ALSO)["s"]
+    experiment = replace(suite.experiments[0], spec=TINY, indexes=("scan", "strata"), floor=True)
+    pace = replace(suite.pace, repeat=1, singles=3, batch=20)
+    first, other = Runner(replace(suite, pace=pace, experiments=(experiment,)), seed=1).run()
+    assert (first.name, other.name, other.title) == ("e", "long", "Long")
+    assert built.count(60) == 1
+    assert [result.messages for result in first.cases[0].results] == [30, 30, 30]
+    assert [result.messages for result in other.cases[0].results] == [12, 12, 12]
+    assert other.cases[0].workload["message_words"] == (9, 9)
+    assert [result.build_s for result in first.cases[0].results] == [r.build_s for r in other.cases[0].results]
+
+
+@pytest.mark.usefixtures("doubles")
+def test_who_failed_before_fails_with_other_messages_too():
+    suite = read_suites(GOOD + ALSO)["s"]
+    experiment = replace(suite.experiments[0], spec=TINY, indexes=("scan", "broken"))
+    found = list(Runner(replace(suite, experiments=(experiment,)), seed=1).run())
+    assert [one.cases[0].results[1].status for one in found] == ["failed", "failed"]
 
 
 # --- the yardstick and the trials ---

@@ -62,6 +62,13 @@ class Contestant:
         self._inserted = self._removed = _Changes()
         self._figures: dict[str, float] = {}
 
+    def again(self, workload: Workload, most: int | None = None) -> Contestant:
+        """The same index for other messages: built as it is, everything else anew."""
+        other = Contestant(self.name, workload, self._pace, most)
+        for kept in ("_index", "_resident", "_owner", "_slot", "build_s"):
+            setattr(other, kept, getattr(self, kept))
+        return other
+
     # -- before the clock ---------------------------------------------------------------------------
 
     def rehearse(self) -> None:

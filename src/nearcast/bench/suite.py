@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import Any, Literal, get_args
 
@@ -23,6 +23,7 @@ PAPERS: tuple[str, ...] = (
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
 Kind = Literal["match", "maintenance", "threads", "text", "snapshot"]
+MESSAGE_FIELDS = {"messages", "message_words", "message_area"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -48,6 +49,15 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """Other messages for the indexes of an experiment, and the name of what is found with them."""
+
+    name: str
+    title: str
+    changes: Mapping[str, Any]  # of Spec: those of `MESSAGE_FIELDS`
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """One comparison: contestants on workloads that differ in one value."""
 
@@ -63,6 +73,7 @@ class Experiment:
     larger: tuple[tuple[int, tuple[str, ...]], ...] = ()  # contestants from so many subscriptions on, ascending
     beside: str = ""  # where contestants do not fit into memory together: measured again beside each
     floor: bool = False  # the yardstick is measured as well
+    also: tuple[Variant, ...] = ()  # measured with the same indexes
 
     def cases(self) -> list[Case]:
         cases = []
@@ -70,6 +81,14 @@ class Experiment:
             spec = self.spec.changed(f"{self.name}.values", **{self.vary: value})
             cases.append(Case(label(getattr(spec, self.vary)), spec))
         return cases
+
+    def specs(self, case: Case) -> list[Spec]:
+        """Of the case itself, then with the messages of each variant; these are few where a variant says so."""
+        found = [case.spec]
+        for one in self.also:
+            changed = case.spec.changed(f"{self.name}.also.{one.name}", **one.changes)
+            found.append(replace(changed, messages=min(changed.messages, case.spec.messages)))
+        return found
 
     def contestants(self, case: Case) -> tuple[list[str], list[str]]:
         """Names this version has, and names it lacks."""
@@ -117,7 +136,7 @@ def _suite(name: str, table: Mapping[str, Any]) -> Suite:
     _keys(f"{name}.pace", table.get("pace", {}), set(), paces)
     common = Spec.read(table.get("workload", {}), f"{name}.workload")
     experiments = [_experiment(f"{name}.experiments", one, common) for one in table["experiments"]]
-    names = [experiment.name for experiment in experiments]
+    names = [name for one in experiments for name in (one.name, *(variant.name for variant in one.also))]
     if len(set(names)) != len(names):
         raise BenchError(f"{name}: two experiments have the same name: {', '.join(sorted(names))}")
     return Suite(name, table["title"], table.get("judge", "scan"), Pace(**table.get("pace", {})), tuple(experiments))
@@ -125,7 +144,7 @@ def _suite(name: str, table: Mapping[str, Any]) -> Suite:
 
 def _experiment(where: str, table: Mapping[str, Any], common: Spec) -> Experiment:
     where = f"{where}.{table.get('name', '?')}"
-    optional = {"mirrors", "kind", "workload", "baseline", "larger", "beside", "floor"}
+    optional = {"mirrors", "kind", "workload", "baseline", "larger", "beside", "floor", "also"}
     _keys(where, table, {"name", "title", "vary", "values", "indexes"}, optional)
     kind, chosen, beside = table.get("kind", "match"), tuple(table["indexes"]), table.get("beside", "")
     baseline = table.get("baseline", beside or chosen[0] if chosen else "")
@@ -150,9 +169,19 @@ def _experiment(where: str, table: Mapping[str, Any], common: Spec) -> Experimen
         tuple(sorted(larger)),
         beside,
         bool(table.get("floor", False)),
+        tuple(_variant(f"{where}.also", one) for one in table.get("also", [])),
     )
-    experiment.cases()  # refuses a value that cannot be
+    if experiment.also and (kind != "match" or experiment.spec.is_real):
+        raise BenchError(f"{where}: also is for experiments that match on generated data")
+    for case in experiment.cases():
+        experiment.specs(case)  # refuse a value that cannot be
     return experiment
+
+
+def _variant(where: str, table: Mapping[str, Any]) -> Variant:
+    _keys(where, table, {"name", "title", "workload"}, set())
+    _keys(f"{where}.workload", table["workload"], set(), MESSAGE_FIELDS)
+    return Variant(table["name"], table["title"], table["workload"])
 
 
 def _larger(where: str, table: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from nearcast.bench.spec import BenchError, Spec
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.columns.seal import take_runs
 from nearcast.lexicon import Lexicon
-from nearcast.workloads import SHORT, STYLES, RealSet, messages, read_real, real_texts, subscriptions, words
+from nearcast.workloads import SHORT, STYLES, RealSet, TweetStyle, messages, read_real, real_texts, subscriptions, words
 from nearcast.workloads.sampling import Bounds, boxes_around, generator
 
 _MOST_SOURCES = 500_000  # generated messages that subscriptions are drawn from
@@ -88,20 +88,22 @@ class Workloads:
         said = np.array(words(posts.terms.tolist()), dtype=object)
         return Texts(pa.array([" ".join(row) for row in np.split(said, posts.term_from[1:-1])], pa.string()), lexicon)
 
+    def with_messages(self, workload: Workload, spec: Spec) -> Workload:
+        """The same subscriptions and history, of generated data, with the messages of another description."""
+        if spec.is_real:
+            raise BenchError(f"{spec.data}: other messages for the same subscriptions are generated ones only")
+        made = messages(spec.messages, self.seed * _PARTS + 1, _message_style(spec))
+        return workload._replace(spec=spec, messages=made)
+
     def _generated(self, spec: Spec) -> Samples:
-        chosen: dict[str, Any] = {name: getattr(spec, name) for name in ("vocabulary", "zipf", "local")}
-        style = replace(STYLES[spec.data], **{name: value for name, value in chosen.items() if value is not None})
+        style, seed = _style(spec), self.seed * _PARTS
         words = style.words if style.words[1] <= _LONG else SHORT.words
-        seed = self.seed * _PARTS
         sources = messages(min(spec.subscriptions, _MOST_SOURCES), seed, replace(style, words=words, area=None))
-        if spec.message_words is not None:
-            style = replace(style, words=spec.message_words)
-        if spec.message_area is not None:
-            style = replace(style, area=spec.message_area if spec.message_area[1] else None)
+        posted = _message_style(spec)
         return Samples(
             sources,
-            messages(spec.messages, seed + 1, style),
-            messages(spec.history, seed + 2, style),
+            messages(spec.messages, seed + 1, posted),
+            messages(spec.history, seed + 2, posted),
             style.bounds,
         )
 
@@ -131,6 +133,20 @@ class Workloads:
             rng = generator(self.seed, _PLACES)
             posts, past = (_widened(rng, batch, spec.message_area, bounds) for batch in (posts, past))
         return Samples(_chosen(everything, sources), posts, past, bounds, measured)
+
+
+def _style(spec: Spec) -> TweetStyle:
+    chosen: dict[str, Any] = {name: getattr(spec, name) for name in ("vocabulary", "zipf", "local")}
+    return replace(STYLES[spec.data], **{name: value for name, value in chosen.items() if value is not None})
+
+
+def _message_style(spec: Spec) -> TweetStyle:
+    style = _style(spec)
+    if spec.message_words is not None:
+        style = replace(style, words=spec.message_words)
+    if spec.message_area is not None:
+        style = replace(style, area=spec.message_area if spec.message_area[1] else None)
+    return style
 
 
 def _chosen(batch: MessageBatch, rows: NDArray[np.intp]) -> MessageBatch:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from nearcast.bench import RunResult, Suite
-    from nearcast.bench.run import Tell
+    from nearcast.bench.heat import Tell
 
 app = typer.Typer(help="Compare indexes on the papers' workloads and on real data.", no_args_is_help=True)
 
