@@ -11,7 +11,7 @@ from nearcast.expression import from_words, parse
 from nearcast.geo import MultiPolygon, Polygon, box, circle, earth, plane
 from nearcast.model import Message, Subscription
 from nearcast.store import Store, StoreError, open_store
-from nearcast.store.access import Webhook
+from nearcast.store.access import DeadLetter, Webhook
 from nearcast.store.codec import (
     message_bytes,
     message_from,
@@ -155,7 +155,14 @@ def test_webhooks(store: Store) -> None:
     store.webhooks.put(hook._replace(url="http://localhost/y"))
     store.webhooks.disable("acme", "w1", "410 Gone")
     assert store.webhooks.all() == [hook._replace(url="http://localhost/y", disabled="410 Gone")]
+    for attempts in (3, 4):
+        store.webhooks.put_letter("acme", "w1", DeadLetter(9, "status 500", attempts, 2.0))
+    store.webhooks.put_letter("acme", "w1", DeadLetter(5, "status 500", 3, 2.0))
+    assert [(letter.seq, letter.attempts) for letter in store.webhooks.dead_letters("acme", "w1")] == [(5, 3), (9, 4)]
+    store.webhooks.forget_letter("acme", "w1", 5)
+    assert [letter.seq for letter in store.webhooks.dead_letters("acme", "w1")] == [9]
     assert store.webhooks.remove("acme", "w1")
+    assert store.webhooks.dead_letters("acme", "w1") == []
     assert not store.webhooks.remove("acme", "w1")
 
 

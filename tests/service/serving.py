@@ -70,6 +70,7 @@ def running(settings: Settings, key: str | None = None) -> Iterator[Running]:
     settings = replace(settings, ping_seconds=0.2)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    listening.listen()
     server = make_server(settings, "127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from nearcast.errors import NearcastError
 from nearcast.service.context import Service
 from nearcast.service.faults import TooManyError, status_of
-from nearcast.service.routes import messages, subscribers, subscriptions, system
+from nearcast.service.routes import messages, subscribers, subscriptions, system, webhooks
 from nearcast.service.routes.models import Problem
 from nearcast.service.settings import Settings
 
@@ -42,6 +42,7 @@ def create_app(settings: Settings, clock: Callable[[], float] = time.time) -> Fa
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = app.state.service = Service(settings, clock)
+        service.couriers.start()
         retaining = asyncio.create_task(service.retain())
         try:
             yield
@@ -58,7 +59,7 @@ def create_app(settings: Settings, clock: Callable[[], float] = time.time) -> Fa
         redoc_url=None,
         responses=PROBLEMS,
     )
-    for router in (messages.router, subscriptions.router, subscribers.router, system.router):
+    for router in (messages.router, subscriptions.router, subscribers.router, webhooks.router, system.router):
         app.include_router(router)
     app.add_exception_handler(NearcastError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)

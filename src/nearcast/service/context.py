@@ -18,6 +18,7 @@ from nearcast.service.intake import Intake
 from nearcast.service.live import Live
 from nearcast.service.metrics import Metrics
 from nearcast.service.settings import Settings
+from nearcast.service.webhooks import Couriers
 from nearcast.store import open_store
 from nearcast.text import analyzer
 
@@ -42,6 +43,7 @@ class Service:
             self.store.close()
             raise
         self.metrics = Metrics()
+        self.couriers = Couriers(self.engine, self.live, self.metrics, settings)
         self._watch()
         self._intakes: dict[str, Intake] = {}
 
@@ -79,6 +81,7 @@ class Service:
 
     async def close(self) -> None:
         self.live.close()
+        await self.couriers.close()
         await asyncio.to_thread(self.engine.close)
         self.store.close()
 

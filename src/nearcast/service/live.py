@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import NamedTuple
 
 from nearcast.hub import Hub
@@ -114,7 +114,7 @@ class Live:
 
 async def stream(
     engine: Engine, live: Live, tenant: str, subscriber: Id, after: int | None, ping: float
-) -> AsyncIterator[Event | Gap | None]:
+) -> AsyncGenerator[Event | Gap | None]:
     """Events behind `after` (None: from now on), then live ones; None now and then as a sign of life."""
     outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
     try:

@@ -24,5 +24,7 @@ class Settings:
     keep_seconds: float | None = None  # retention of the log
     keep_bytes: int | None = None
     ping_seconds: float = 15.0  # a sign of life on an idle stream
+    retry_seconds: tuple[float, ...] = (5, 30, 120, 600, 3600, 4 * 3600)  # after the 1st, 2nd, … failure of a webhook
+    webhook_timeout: float = 10.0
     purge_seconds: float = 60.0  # between two looks at the retention
     limits: Limits = field(default_factory=Limits)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nearcast.model import Id
 from nearcast.store.codec import id_of, key_of
-from nearcast.store.database import Database
+from nearcast.store.database import Database, Transaction
 
 PREFIX = "nck_"
 
@@ -70,6 +70,15 @@ class Webhook(NamedTuple):
     created: float
 
 
+class DeadLetter(NamedTuple):
+    """A message that an endpoint did not take. Its event is made again from the log."""
+
+    seq: int
+    reason: str  # of the last attempt
+    attempts: int
+    time: float
+
+
 class Webhooks:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,7 +105,29 @@ class Webhooks:
 
     def remove(self, tenant: str, identity: str) -> bool:
         with self._database.transaction() as change:
+            change.run("DELETE FROM dead_letters WHERE tenant = ? AND webhook = ?", (tenant, identity))
             return change.run("DELETE FROM webhooks WHERE tenant = ? AND id = ?", (tenant, identity)) > 0
+
+    def put_letter(self, tenant: str, identity: str, letter: DeadLetter) -> None:
+        """Once for each message: after a crash the same one may fail again."""
+        with self._database.transaction() as change:
+            self._forget(change, tenant, identity, letter.seq)
+            columns = ("tenant", "webhook", "seq", "reason", "attempts", "time")
+            change.bulk("dead_letters", columns, [(tenant, identity, *letter)])
+
+    def dead_letters(self, tenant: str, identity: str) -> list[DeadLetter]:
+        found = self._database.rows(
+            "SELECT seq, reason, attempts, time FROM dead_letters WHERE tenant = ? AND webhook = ? ORDER BY seq",
+            (tenant, identity),
+        )
+        return [DeadLetter(*row) for row in found]
+
+    def forget_letter(self, tenant: str, identity: str, seq: int) -> None:
+        with self._database.transaction() as change:
+            self._forget(change, tenant, identity, seq)
+
+    def _forget(self, change: Transaction, tenant: str, identity: str, seq: int) -> None:
+        change.run("DELETE FROM dead_letters WHERE tenant = ? AND webhook = ? AND seq = ?", (tenant, identity, seq))
 
 
 def digest_of(key: str) -> str:

@@ -66,4 +66,7 @@ SCHEMA = (
     """CREATE TABLE IF NOT EXISTS webhooks (
         tenant TEXT NOT NULL, id TEXT NOT NULL, subscriber TEXT NOT NULL, url TEXT NOT NULL, secret TEXT NOT NULL,
         disabled TEXT, created DOUBLE PRECISION NOT NULL, PRIMARY KEY (tenant, id))""",
+    """CREATE TABLE IF NOT EXISTS dead_letters (
+        tenant TEXT NOT NULL, webhook TEXT NOT NULL, seq BIGINT NOT NULL, reason TEXT NOT NULL,
+        attempts BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (tenant, webhook, seq))""",
 )

@@ -137,3 +137,35 @@ class Key(BaseModel):
 
 class CreatedKey(BaseModel):
     key: str = Field(description="Shown once; the store keeps its digest")
+
+
+class NewWebhook(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    subscriber: ID
+    url: Annotated[str, Field(min_length=8, max_length=2000, pattern="^https?://[!-~]+$")]
+    secret: Annotated[str, Field(max_length=100)] | None = Field(None, description="Made up unless given")
+
+
+class CreatedWebhook(BaseModel):
+    id: str
+    secret: str = Field(description="Shown once; the receiver checks signatures with it")
+
+
+class WebhookShown(BaseModel):
+    id: str
+    subscriber: str
+    url: str
+    disabled: str | None = Field(description="Why; null: in use")
+
+
+class Letter(BaseModel):
+    seq: int
+    reason: str
+    attempts: int
+    time: float
+
+
+class Redriven(BaseModel):
+    taken: int
+    left: int

@@ -1,0 +1,191 @@
+"""Webhooks: deliveries posted and signed (Standard Webhooks), in order, tried again, and kept when nobody takes them.
+
+A courier reads its subscriber's stream as any other reader does, and keeps its own cursor: while an endpoint is
+down nothing piles up, and when it is back the log is matched again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import random
+from collections.abc import Callable
+from enum import Enum
+
+import httpx
+
+from nearcast.service.engine import Engine, Event
+from nearcast.service.live import Live, events_of, stream
+from nearcast.service.metrics import Metrics
+from nearcast.service.settings import Settings
+from nearcast.service.wire import event_json
+from nearcast.store import StoreError
+from nearcast.store.access import DeadLetter, Webhook
+
+SECRET_PREFIX = "whsec_"
+CURSOR_EVERY = 50
+"""Events after which a busy courier writes its cursor; an idle one writes it at once."""
+
+
+def new_secret(random_bytes: bytes) -> str:
+    return SECRET_PREFIX + base64.b64encode(random_bytes).decode()
+
+
+def signed_headers(secret: str, identity: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """Standard Webhooks: HMAC-SHA256 over id, time and body. A retry has the same id and a new time."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    content = f"{identity}.{timestamp}.".encode() + body
+    signature = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    return {
+        "content-type": "application/cloudevents+json",
+        "webhook-id": identity,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+class Outcome(Enum):
+    TAKEN = "taken"
+    FAILED = "failed"
+    GONE = "gone"  # the endpoint asks for no more: 410
+
+
+class Couriers:
+    """One task for each webhook that is in use. Used on the event loop only."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        live: Live,
+        metrics: Metrics,
+        settings: Settings,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._engine, self._live, self._metrics, self._settings, self._chance = engine, live, metrics, settings, chance
+        self._webhooks, self._cursors = engine.store.webhooks, engine.store.cursors
+        self._client = httpx.AsyncClient(timeout=settings.webhook_timeout, follow_redirects=False)
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    def start(self) -> None:
+        for webhook in self._webhooks.all():
+            if webhook.disabled is None:
+                self._begin(webhook)
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self._client.aclose()
+
+    async def put(self, webhook: Webhook) -> None:
+        """Register, and deliver what is published from now on."""
+        await asyncio.to_thread(self._webhooks.put, webhook)
+        seq = await self._engine.call(webhook.tenant, lambda hub: hub.last_seq)
+        await asyncio.to_thread(self._cursors.advance, _cursor_room(webhook), webhook.id, seq)
+        self._begin(webhook)
+
+    async def enable(self, webhook: Webhook) -> None:
+        """Go on where it was disabled."""
+        await asyncio.to_thread(self._webhooks.put, webhook._replace(disabled=None))
+        self._begin(webhook)
+
+    async def remove(self, webhook: Webhook) -> None:
+        task = self._tasks.pop((webhook.tenant, webhook.id), None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.to_thread(self._webhooks.remove, webhook.tenant, webhook.id)
+
+    async def redrive(self, webhook: Webhook) -> tuple[int, int]:
+        """Send dead letters once more, oldest first; how many were taken, and how many stay."""
+        letters = await asyncio.to_thread(self._webhooks.dead_letters, webhook.tenant, webhook.id)
+        taken = 0
+        for letter in letters:
+            event = await self._event_again(webhook, letter.seq)
+            if event is not None and (await self._post(webhook, event))[0] is Outcome.TAKEN:
+                await asyncio.to_thread(self._webhooks.forget_letter, webhook.tenant, webhook.id, letter.seq)
+                self._metrics.delivered.labels("webhook").inc()
+                taken += 1
+        return taken, len(letters) - taken
+
+    async def _event_again(self, webhook: Webhook, seq: int) -> Event | None:
+        """The event of this message, from the log; None if the log has it no more."""
+        hub = await self._engine.call(webhook.tenant, lambda held: held)
+        past = await asyncio.to_thread(hub.past_of, webhook.subscriber, seq - 1)
+        chunk = await asyncio.to_thread(past.chunk, seq - 1, seq)
+        return next(iter(events_of(chunk, webhook.subscriber)), None)
+
+    # -- one courier --------------------------------------------------------------------------------
+
+    def _begin(self, webhook: Webhook) -> None:
+        before = self._tasks.get((webhook.tenant, webhook.id))
+        if before is None or before.done():
+            self._tasks[webhook.tenant, webhook.id] = asyncio.create_task(self._run(webhook))
+
+    async def _run(self, webhook: Webhook) -> None:
+        """Until disabled, removed or closed. A store that cannot answer is asked again later."""
+        while not self._live.is_closing:
+            try:
+                if not await self._deliver_stream(webhook):
+                    return
+            except StoreError:
+                self._metrics.webhook_failures.inc()
+            await asyncio.sleep(self._settings.retry_seconds[0])
+
+    async def _deliver_stream(self, webhook: Webhook) -> bool:
+        """Everything behind the cursor, then live; False when the endpoint wants no more."""
+        room = _cursor_room(webhook)
+        done = written = await asyncio.to_thread(self._cursors.get, room, webhook.id) or 0
+        reading = stream(
+            self._engine, self._live, webhook.tenant, webhook.subscriber, done, self._settings.ping_seconds
+        )
+        async with contextlib.aclosing(reading) as items:
+            async for item in items:
+                if isinstance(item, Event):
+                    if not await self._deliver(webhook, item):
+                        return False
+                    done = item.seq
+                if done > written and (item is None or done - written >= CURSOR_EVERY):
+                    await asyncio.to_thread(self._cursors.advance, room, webhook.id, done)
+                    written = done
+        return True
+
+    async def _deliver(self, webhook: Webhook, event: Event) -> bool:
+        """Try until it is taken or the schedule ends; False if the endpoint is gone."""
+        reason, attempts = "", 0
+        for delay in (*self._settings.retry_seconds, None):
+            outcome, reason = await self._post(webhook, event)
+            attempts += 1
+            if outcome is Outcome.TAKEN:
+                self._metrics.delivered.labels("webhook").inc()
+                return True
+            self._metrics.webhook_failures.inc()
+            if outcome is Outcome.GONE:
+                await asyncio.to_thread(self._webhooks.disable, webhook.tenant, webhook.id, reason)
+                return False
+            if delay is not None:
+                await asyncio.sleep(delay * (0.5 + self._chance()))  # jitter: not all at once
+        letter = DeadLetter(event.seq, reason, attempts, self._engine.clock())
+        await asyncio.to_thread(self._webhooks.put_letter, webhook.tenant, webhook.id, letter)
+        self._metrics.dead_letters.inc()
+        return True
+
+    async def _post(self, webhook: Webhook, event: Event) -> tuple[Outcome, str]:
+        body = event_json(event).encode()
+        headers = signed_headers(webhook.secret, f"msg_{webhook.id}_{event.seq}", int(self._engine.clock()), body)
+        try:
+            async with self._client.stream("POST", webhook.url, content=body, headers=headers) as answer:
+                status = answer.status_code  # the answer's body is nobody's concern, however long
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            return Outcome.FAILED, f"{type(error).__name__}: {error}"[:200]
+        if 200 <= status < 300:
+            return Outcome.TAKEN, ""
+        return Outcome.GONE if status == 410 else Outcome.FAILED, f"status {status}"
+
+
+def _cursor_room(webhook: Webhook) -> str:
+    """Cursors of webhooks stand apart from those of subscribers."""
+    return f"{webhook.tenant}\x1fwebhook"
