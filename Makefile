@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compiled test-pure check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-pure check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## Generate a world, match a live stream, explain a few matches
 	@$(BIN)/nearcast demo
 
+spark-demo: $(READY)  ## The same end to end on Spark, in this machine: statistics, plans, matches
+	@$(BIN)/nearcast spark demo
+
 test: test-compiled test-pure  ## All tests: compiled, then pure Python with coverage
 
 test-compiled: $(READY)  ## The tests with compiled kernels
@@ -28,6 +31,9 @@ test-compiled: $(READY)  ## The tests with compiled kernels
 
 test-pure: $(READY)  ## The tests with kernels as plain Python; coverage must be 95 % or more
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-report=term --cov-fail-under=95
+
+test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed
+	$(BIN)/python -m pytest -q tests/spark/cluster.py
 
 check: $(READY)  ## Lint, format, types and layers
 	$(BIN)/ruff check .

@@ -27,6 +27,6 @@ def spark() -> Iterator[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = session("local[2]", settings={"spark.default.parallelism": "2"})
+        running = session("local[2,4]", settings={"spark.sql.shuffle.partitions": "2"})
         yield running
         running.stop()

@@ -35,6 +35,10 @@ def truth(wishes: list[dict[str, Any]], posts: list[dict[str, Any]], space: Spac
     return {(posted[m].id, wanted[s].id) for m, s in reference.match(wanted, posted, space)}
 
 
+def is_subscription(record: dict[str, Any]) -> bool:
+    return bool(_read([record], lambda given: read_subscription(given, earth, analyzer())))
+
+
 def _read(records: list[dict[str, Any]], read: Any) -> list[Any]:
     values = []
     for record in records:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, demo, generate, index, match, serve
+from nearcast.cli import bench, demo, generate, index, match, serve, spark
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.add_typer(serve.keys, name="key")
 app.add_typer(generate.app, name="generate")
 app.add_typer(index.app, name="index")
 app.add_typer(bench.app, name="bench")
+app.add_typer(spark.app, name="spark")
 
 
 def main() -> None:

@@ -5,18 +5,30 @@ from nearcast.spark.match import match, outcome, pairs_of, rejected_of
 from nearcast.spark.plan import LayoutReport, PlanReport
 from nearcast.spark.read import read, read_kafka, read_stream
 from nearcast.spark.session import session
+from nearcast.spark.sinks import FileSink, KafkaSink, Sink
+from nearcast.spark.stream import ONCE, BatchReport, match_stream, run_changes, run_stream
+from nearcast.spark.versions import Versions
 
 __all__ = [
+    "ONCE",
+    "BatchReport",
     "Built",
+    "FileSink",
+    "KafkaSink",
     "LayoutReport",
     "PlanReport",
+    "Sink",
+    "Versions",
     "build",
     "match",
+    "match_stream",
     "outcome",
     "pairs_of",
     "read",
     "read_kafka",
     "read_stream",
     "rejected_of",
+    "run_changes",
+    "run_stream",
     "session",
 ]

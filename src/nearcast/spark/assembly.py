@@ -76,6 +76,7 @@ def build_shard(folder: Path, names: Sequence[str], settings: Settings, shard: i
         | {
             "expires": np.concatenate([part.expires[chosen] for part, chosen in zip(parts, kept, strict=True)]),
             "most": np.concatenate([part.most[chosen] for part, chosen in zip(parts, kept, strict=True)]),
+            "live": np.ones(len(columns), np.bool_),
             "kept": np.concatenate([arrays[f"kept_{i}"][chosen] for i, chosen in enumerate(kept)]),
         },
         {},

@@ -37,14 +37,17 @@ def built(subscriptions: DataFrame | Built | str | Path, messages: DataFrame | N
     return build(subscriptions, messages=messages, **options)
 
 
-def outcome(messages: DataFrame, subscriptions: Built) -> DataFrame:
+def outcome(
+    messages: DataFrame, subscriptions: Built, *, watermark: float | None = None, counting: bool = False
+) -> DataFrame:
     """Pairs and rejected rows in one pass: message_id, subscription_id, reason, source.
 
-    A pair has no reason; a row that is no message has a reason and its source, and no ids.
+    A pair has no reason; a row that is no message has a reason and its source, and no ids. A stream also asks
+    for rows of counts (messages, late, latest), and says before which time a message is late.
     """
     rows = columns_of(messages, MESSAGES, "messages")
     manifest = subscriptions.manifest
-    job = Job(str(subscriptions.folder), id_kind(rows), manifest.settings.ids, manifest.limited)
+    job = Job(str(subscriptions.folder), id_kind(rows), manifest.settings.ids, manifest.limited, watermark, counting)
     if manifest.report.chosen.layout == REPLICATED:
         found = rows.mapInArrow(partial(match_batches, job), outcome_schema(job))
     else:
@@ -55,7 +58,7 @@ def outcome(messages: DataFrame, subscriptions: Built) -> DataFrame:
 
 
 def pairs_of(found: DataFrame) -> DataFrame:
-    return found.where(F.col("reason").isNull()).select(*PAIR)
+    return found.where(F.col("subscription_id").isNotNull()).select(*PAIR)
 
 
 def rejected_of(found: DataFrame) -> DataFrame:

@@ -98,13 +98,18 @@ class Job:
     message_ids: IdKind
     subscription_ids: IdKind
     limited: bool
+    watermark: float | None = None  # on a stream: messages of an earlier time are late
+    counting: bool = False  # on a stream: a row of counts after every Arrow batch
 
     def schema(self) -> pa.Schema:
         """Columns of an outcome; a pair has no reason, a rejected row has nothing else."""
         fields = [("message_id", _TYPES[self.message_ids]), ("subscription_id", _TYPES[self.subscription_ids])]
         if self.limited:
             fields += [("_ts", pa.float64()), ("_most", pa.float64())]
-        return pa.schema([*fields, ("reason", pa.string()), ("source", pa.string())])
+        fields += [("reason", pa.string()), ("source", pa.string())]
+        if self.counting:
+            fields += [("messages", pa.int64()), ("late", pa.int64()), ("latest", pa.float64())]
+        return pa.schema(fields)
 
 
 def match_batches(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,9 +119,32 @@ def match_batches(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     for batch in batches:
         posted, bad = version.reader.read(batch)
         for lot in posted:
-            yield _pairs(job, shard, lot, *shard.match(lot))
+            message, slot = shard.match(lot)
+            if job.watermark is not None:
+                in_time = ~_late(lot, job.watermark)[message]
+                message, slot = message[in_time], slot[in_time]
+            yield _pairs(job, shard, lot, message, slot)
         if bad:
             yield _rejections(job, [row for _, row in bad])
+        if job.counting:
+            yield _counts(job, posted)
+
+
+def _late(posted: Posted, watermark: float) -> NDArray[np.bool_]:
+    """A message without a time is never late."""
+    return (posted.times < watermark) & np.isfinite(posted.times)
+
+
+def _counts(job: Job, posted: Sequence[Posted]) -> pa.RecordBatch:
+    """How many messages came, how many of them late, and the latest time among them."""
+    mark = -np.inf if job.watermark is None else job.watermark
+    latest = max((float(lot.times.max(initial=-np.inf)) for lot in posted), default=-np.inf)
+    told = {
+        "messages": sum(len(lot.batch) for lot in posted),
+        "late": int(sum(_late(lot, mark).sum() for lot in posted)),
+        "latest": latest if np.isfinite(latest) else None,
+    }
+    return pa.RecordBatch.from_pylist([told], schema=job.schema())
 
 
 def route_batches(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,7 +190,9 @@ def _pairs(
     ]
     if job.limited:
         columns += [pa.array(posted.times[message]), pa.array(shard.most[slot])]
-    return pa.RecordBatch.from_arrays([*columns, nothing, nothing], schema=schema)
+    columns += [nothing, nothing]
+    columns += [pa.nulls(len(slot), field.type) for field in list(schema)[len(columns) :]]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _ids(ids: Sequence[Id] | pa.Array, kind: IdKind) -> pa.Array:

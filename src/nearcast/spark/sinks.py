@@ -1,0 +1,66 @@
+"""Where the results of a batch go. A batch may be written twice: the second time must leave what the first did."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+
+class Sink(Protocol):
+    """Takes pairs (message_id, subscription_id, version) and rejected rows (reason, source) of a batch."""
+
+    def write(self, pairs: DataFrame, rejected: DataFrame, batch: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSink:
+    """Folders batch=N in `path`, and in `path`.rejected where rows were rejected. A folder is whole or not there;
+    written again it is replaced: exactly once."""
+
+    path: Path
+    format: str = "parquet"
+
+    def write(self, pairs: DataFrame, rejected: DataFrame, batch: int) -> None:
+        _replace(pairs, Path(self.path), self.format, batch)
+        if not rejected.isEmpty():
+            _replace(rejected, self.rejected, "json", batch)
+
+    @property
+    def rejected(self) -> Path:
+        path = Path(self.path)
+        return path.with_name(f"{path.name}.rejected")
+
+
+def _replace(rows: DataFrame, folder: Path, kind: str, batch: int) -> None:
+    """Names with a dot are no data to Spark's readers, so that nobody sees half a batch."""
+    part, whole = folder / f".batch={batch}", folder / f"batch={batch}"
+    rows.write.mode("overwrite").format(kind).save(str(part))
+    if whole.exists():
+        shutil.rmtree(whole)
+    os.rename(part, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink:
+    """A record for each pair, whose key is the pair: whoever compacts or remembers keys has each pair once.
+    Rejected rows go to the topic `rejected`, if one is given."""
+
+    servers: str
+    topic: str
+    rejected: str | None = None
+
+    def write(self, pairs: DataFrame, rejected: DataFrame, batch: int) -> None:
+        key = F.concat_ws("/", F.col("message_id"), F.col("subscription_id"))
+        self._send(pairs.select(key.alias("key"), F.to_json(F.struct("*")).alias("value")), self.topic)
+        if self.rejected is not None:
+            value = F.to_json(F.struct("*", F.lit(batch).alias("batch")))
+            self._send(rejected.select(value.alias("value")), self.rejected)
+
+    def _send(self, rows: DataFrame, topic: str) -> None:
+        rows.write.format("kafka").option("kafka.bootstrap.servers", self.servers).option("topic", topic).save()

@@ -1,0 +1,85 @@
+"""Two executors in processes of their own (`make test-cluster`): the same pairs, also when one of them is killed.
+
+Not collected by `make test`: a process has one Spark session, and this one is another.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from nearcast.errors import NearcastError
+from nearcast.spark import ONCE, BatchReport, FileSink, Versions, build, match, run_stream, session
+from tests.spark import records
+from tests.spark.test_match import POSTS, TRUTH, WISHES, frame
+from tests.spark.test_match import pairs as pairs_of_table
+from tests.spark.test_stream import finished, pairs, stream, write_lines
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    running = session("local-cluster[2,1,1024]", settings={"spark.executorEnv.PYTHONPATH": paths})
+    yield running
+    running.stop()
+
+
+def _where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"executor": [_executor()]})
+
+
+def _executor() -> int:
+    """The process of the executor: the parent of the daemon that is the parent of this worker."""
+    daemon = os.getppid()
+    return int(Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _kills_executor_once(flag: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        if not os.path.exists(flag):
+            open(flag, "w").close()
+            os.kill(_executor(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("layout", ["replicated", "location", "keyword-first"])
+def test_executors_give_the_pairs_of_the_reference(spark: Any, tmp_path: Path, layout: str) -> None:
+    wishes, posts = frame(spark, WISHES), frame(spark, POSTS, 4)
+    made = build(wishes, tmp_path, layout=layout, shards=4, messages=posts)
+    assert pairs_of_table(match(posts, made)) == TRUTH
+
+
+def test_storage_must_be_named_where_machines_may_differ(spark: Any) -> None:
+    with pytest.raises(NearcastError, match="storage: nothing given"):
+        build(frame(spark, WISHES))
+
+
+def test_a_killed_executor_loses_and_repeats_nothing(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    for number in range(3):
+        part = [{**post, "id": post["id"] + 1000 * number} for post in POSTS]
+        write_lines(tmp_path / "posts" / f"{number}.ndjson", part)
+    made = build(frame(spark, WISHES), tmp_path / "storage", layout="replicated", counts_events=False)
+    versions = Versions(tmp_path / "storage")
+    versions.publish(made.folder)
+    executors = spark.range(8).repartition(8).mapInArrow(_where, "executor long").distinct().count()
+    deadly = stream(spark, tmp_path).mapInArrow(partial(_kills_executor_once, str(tmp_path / "died")), "value binary")
+    reports: list[BatchReport] = []
+    sink = FileSink(tmp_path / "out")
+    finished(run_stream(deadly, versions, sink, tmp_path / "c", trigger=ONCE, on_batch=reports.append))
+    assert executors == 2
+    assert (tmp_path / "died").exists()
+    every = [{**post, "id": post["id"] + 1000 * number} for number in range(3) for post in POSTS]
+    assert pairs(spark, tmp_path / "out") == Counter(records.truth(WISHES, every))
+    assert [report.messages for report in reports] == [len(POSTS)] * 3
