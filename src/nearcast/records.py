@@ -14,7 +14,7 @@ from typing import Any
 
 from nearcast.errors import RowError
 from nearcast.expression import Expression, from_words, parse
-from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region
+from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region, to_geojson
 from nearcast.geo.regions import shown
 from nearcast.model import MAX_K, Id, Message, Subscription, Wish
 from nearcast.text import Analyzer, Token
@@ -67,6 +67,16 @@ def read_wish(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Wi
         raise RowError(f"alpha: {alpha!r} given; 0 to 1 allowed")
     subscriber = read_id(record, "subscriber") if _given(record, "subscriber") else None
     return Wish(identity, words, place.west, place.south, 10 if k is None else k, alpha, subscriber)
+
+
+def region_fields(region: Region) -> dict[str, Any]:
+    """The fields that `read_subscription` reads this region from: four sides, a circle, or GeoJSON."""
+    match region:
+        case Box(west, south, east, north):
+            return {"west": west, "south": south, "east": east, "north": north}
+        case Circle(x, y, radius):
+            return {"lon": x, "lat": y, "radius_m": radius}
+    return {"region": to_geojson(region)}
 
 
 def read_id(record: Mapping[str, Any], name: str = "id") -> Id:

@@ -65,11 +65,12 @@ def parsed(lines: Iterator[str]) -> Iterator[tuple[str, int | None, Any]]:
 
 
 @contextmanager
-def running(settings: Settings, key: str | None = None) -> Iterator[Running]:
+def running(settings: Settings, key: str | None = None, port: int = 0) -> Iterator[Running]:
     warm_up()
     settings = replace(settings, ping_seconds=0.2)
     listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
     listening.listen()
     server = make_server(settings, "127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listening],))

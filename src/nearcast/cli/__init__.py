@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, demo, generate, index, match, serve, spark
+from nearcast.cli import bench, demo, generate, index, match, remote, serve, spark
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 app.command("match")(match.match)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+for verb in (remote.subscribe, remote.publish, remote.tail, remote.replay, remote.explain):
+    app.command(verb.__name__)(verb)
 app.add_typer(serve.keys, name="key")
 app.add_typer(generate.app, name="generate")
 app.add_typer(index.app, name="index")

@@ -7,8 +7,9 @@ from typing import Any
 
 from nearcast.errors import NearcastError
 from nearcast.expression import parse
-from nearcast.geo import Box, Circle, to_geojson
+from nearcast.geo import to_geojson
 from nearcast.model import Message, Subscription
+from nearcast.records import region_fields
 from nearcast.service.engine import Event
 from nearcast.text import Analyzer
 
@@ -50,13 +51,7 @@ def feature(message: Message) -> dict[str, Any]:
 def subscription_record(wish: Subscription, analysis: Analyzer) -> dict[str, Any]:
     """As `read_subscription` reads it: taking it in again gives the same subscription."""
     record: dict[str, Any] = {"id": wish.id, "subscriber": wish.receiver, **_words(wish, analysis)}
-    match wish.region:
-        case Box(west, south, east, north):
-            record |= {"west": west, "south": south, "east": east, "north": north}
-        case Circle(x, y, radius):
-            record |= {"lon": x, "lat": y, "radius_m": radius}
-        case region:
-            record["region"] = to_geojson(region)
+    record |= region_fields(wish.region)
     if wish.expires is not None:
         record["expires"] = wish.expires
     if wish.max_events is not None:
