@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from nearcast.columns import MessageBatch, Rejected, encoder
 from nearcast.columns.encoder import Encoded, TextEncoder, from_texts
 from nearcast.columns.wordtable import LexiconTable
 from nearcast.errors import ColumnsError, NearcastError
-from nearcast.geo import Space, earth, plane
+from nearcast.geo import Space, earth, plane, point
 from nearcast.kernels import jit, wordtable
 from nearcast.lexicon import Lexicon
 from nearcast.model import Message
 from nearcast.records import read_message
-from nearcast.text import analyzer
+from nearcast.text import TextTokens, Token, analyzer
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 ROWS = 300 if jit.PURE else 3000  # of each real set
@@ -317,6 +318,71 @@ def test_rejected_rows_and_places_of_several_boxes_in_one_batch() -> None:
     assert found[0].terms_once().tolist() == [0, 2, 0, 1, 2, 0]
 
 
+# -- values -----------------------------------------------------------------------------------------------
+
+
+def check_values(given_texts: Sequence[Any], places: Any, lexicon: Lexicon) -> None:
+    """Checked messages become the same batch, and the analyzer is not asked on the way."""
+    _, kept, _ = wanted = slow(given_texts, places, lexicon)
+    sides = np.asarray(places, np.float64)[:, [0, 1, -2, -1]]
+    posted = [message_of(given_texts[row], sides[row], lexicon.analyzer) for row in kept]
+    batch = TextEncoder(lexicon).from_values(posted)
+    assert_same((batch, np.array(kept, np.intp), []), (wanted[0], kept, []))
+
+
+def message_of(text: str, sides: Sequence[float], analysis: str = "unicode") -> Message:
+    record = {"id": 1, "text": text, **dict(zip(("west", "south", "east", "north"), map(float, sides), strict=True))}
+    return read_message(record, earth, analyzer(analysis))
+
+
+@given(st.lists(texts, min_size=encoder.FEW, max_size=8))
+def test_checked_messages_give_the_same_batch(given_texts: list[str]) -> None:
+    places = np.repeat(HERE, len(given_texts), axis=0)
+    check_values(given_texts, places, knowing([text for text in given_texts if text.strip()]))
+
+
+@pytest.mark.parametrize("analysis", ["unicode", "english"])
+def test_messages_of_any_kind_give_the_same_batch(analysis: str) -> None:
+    given_texts = ["Running a race", "東京 tower", "nothing", "a runner's shoes", "e\u0301", "last one, #running"]
+    places = np.array([[180.0, 10], [0, 0], [0, 90], [5, 5], [-180, -90], [6, 6]])
+    lexicon = knowing(given_texts, analysis, 1)
+    check_values(given_texts, places, lexicon)
+    posted = [message_of(text, [*place, *place], analysis) for text, place in zip(given_texts, places, strict=True)]
+    posted.append(read_message({"id": 7, "terms": ["tower", "x"], "lon": 0, "lat": 0}, earth, analyzer(analysis)))
+    expected = MessageBatch.from_values(posted, lexicon)
+    everything = np.arange(len(posted))
+    for some in (posted, posted[:1], []):
+        found = TextEncoder(lexicon).from_values(some)
+        expected = MessageBatch.from_values(some, lexicon)
+        assert_same((found, everything[: len(some)], []), (expected, list(range(len(some))), []))
+
+
+def test_kernels_read_texts_that_the_analyzer_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    posted = [message_of(f"word {n}", (0, 0, 0, 0)) for n in range(encoder.FEW)]
+    lexicon = knowing(["word 1"], share=1)
+    monkeypatch.setattr(type(analyzer("unicode")), "tokens", None)
+    assert TextEncoder(lexicon).from_values(posted).terms_once().tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_what_a_message_says_without_its_text_counts() -> None:
+    """A message made by hand may have other words than its text, or a text that nobody checked."""
+    odd = [Message(n, (Token("other", 0),), point(0, 0), text="word") for n in range(encoder.FEW)]
+    blank = [Message(n, TextTokens(" ", analyzer("unicode")), point(0, 0), text=" ") for n in range(encoder.FEW)]
+    lexicon = Lexicon()
+    lexicon.intern_all(["word", "other"])
+    assert TextEncoder(lexicon).from_values(odd).terms.tolist() == [1] * encoder.FEW
+    assert len(TextEncoder(lexicon).from_values(blank)) == encoder.FEW
+
+
+def test_words_found_later_are_the_words() -> None:
+    analysis = analyzer("unicode")
+    later, now = TextTokens("Old #mill pond", analysis), tuple(analysis.tokens("Old #mill pond"))
+    assert (later, tuple(later), len(later), later[1], later[1:]) == (now, now, len(now), now[1], now[1:])
+    assert later == TextTokens("old #MILL pond", analysis)
+    assert later != TextTokens("old pond", analysis)
+    assert (hash(later), repr(later), pickle.loads(pickle.dumps(later))) == (hash(now), repr(now), now)
+
+
 # -- real texts -------------------------------------------------------------------------------------------
 
 
@@ -329,10 +395,13 @@ def test_every_dirty_value_is_read_or_rejected_alike() -> None:
     lexicon = knowing([value for value in short if isinstance(value, str)][::3])
     places = np.repeat(HERE, len(short), axis=0)
     assert_same(from_texts(short, places, lexicon), slow(short, places, lexicon))
+    check_values(short, places, lexicon)
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", ["airbnb_titles", "gn_world_cities", "poi_us"])
+@pytest.mark.parametrize(
+    "name", ["airbnb_titles", "airbnb_descriptions", "gn_gnis", "gn_world_cities", "noaa_storm_events", "poi_us"]
+)
 def test_real_texts_are_read_alike(name: str) -> None:
     path = DATA / f"{name}.parquet"
     if not path.exists():
@@ -341,4 +410,6 @@ def test_real_texts_are_read_alike(name: str) -> None:
     given_texts = table["text"].to_pylist()
     places = np.column_stack((table["lon"].to_numpy(), table["lat"].to_numpy()))
     lexicon = knowing(given_texts[::2])
-    assert_same(from_texts(table["text"], places, lexicon), slow(given_texts, places, lexicon))
+    expected = slow(given_texts, places, lexicon)
+    assert_same(from_texts(table["text"], places, lexicon), expected)
+    check_values(given_texts, places, lexicon)

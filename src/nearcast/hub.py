@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nearcast import indexes
-from nearcast.columns import MessageBatch, SubscriptionColumns
+from nearcast.columns import SubscriptionColumns
+from nearcast.columns.encoder import TextEncoder
 from nearcast.errors import NearcastError
 from nearcast.explain import Explanation, explain
 from nearcast.expression import parse
@@ -113,6 +114,7 @@ class Hub:
         self._board: Board | None = None
         self.lexicon = Lexicon(analysis)
         self._analyzer = analyzer(analysis)
+        self._encoder = TextEncoder(self.lexicon, space)
         self._index = indexes.create(index, **options)
         self._held: dict[Id, _Held] = {}
         self._by_slot: dict[int, _Held] = {}
@@ -149,6 +151,7 @@ class Hub:
 
     def _restore(self, keeper: Keeper) -> None:
         self._keeper, self.lexicon = keeper, keeper.lexicon()
+        self._encoder = TextEncoder(self.lexicon, self.space)
         self._index, restored = keeper.restore(self.lexicon, self._index)
         for wish, slot, number, spent in restored:
             self._hold(wish, slot, number, spent)
@@ -300,7 +303,7 @@ class Hub:
 
     def deliver(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
         """Match messages that are in the log already, the first of them as `first_seq`."""
-        batch = MessageBatch.from_values(posted, self.lexicon, space=self.space)
+        batch = self._encoder.from_values(posted)
         self.lexicon.count(batch.terms_once(), len(posted))
         pairs = self._index.match(batch).by_message()
         limited: dict[int, _Limited] = {}

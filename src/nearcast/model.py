@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ class Message:
     """Words at a place. `ts` is event time in seconds since 1970 (UTC); nothing reads a clock."""
 
     id: Id
-    tokens: tuple[Token, ...]
+    tokens: Sequence[Token]
     place: Box
     ts: float | None = None
     text: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from nearcast.expression import Expression, from_words, parse
 from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region, to_geojson
 from nearcast.geo.regions import shown
 from nearcast.model import MAX_K, Id, Message, Subscription, Wish
-from nearcast.text import Analyzer, Token
+from nearcast.text import Analyzer, TextTokens, Token
 
 MAX_TEXT = 1_000_000
 MAX_TERMS = 100_000
@@ -122,7 +122,7 @@ def _utf8(text: str, name: str) -> str:
     return text
 
 
-def _words(record: Mapping[str, Any], analysis: Analyzer) -> tuple[tuple[Token, ...], str | None]:
+def _words(record: Mapping[str, Any], analysis: Analyzer) -> tuple[Sequence[Token], str | None]:
     if not _given(record, "text") and _given(record, "terms"):
         words = dict.fromkeys(_terms(record["terms"]))
         return tuple(Token(word, i * UNORDERED_GAP) for i, word in enumerate(words)), None
@@ -133,7 +133,7 @@ def _words(record: Mapping[str, Any], analysis: Analyzer) -> tuple[tuple[Token, 
         raise RowError("text: only white space given; at least one character needed")
     if len(text) > MAX_TEXT:
         raise RowError(f"text: {len(text):,} characters given; at most {MAX_TEXT:,} allowed")
-    return tuple(analysis.tokens(_utf8(text, "text"))), text
+    return TextTokens(_utf8(text, "text"), analysis), text
 
 
 def _terms(value: object) -> list[str]:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import category, combining, normalize
 
 import snowballstemmer
@@ -44,6 +44,42 @@ class Token(NamedTuple):
 
     word: str
     position: int
+
+
+class TextTokens(Sequence[Token]):
+    """The words of a text, found when somebody first asks for them: compiled code reads the text itself."""
+
+    __slots__ = ("_found", "analyzer", "text")
+
+    def __init__(self, text: str, analyzer: Analyzer) -> None:
+        self.text, self.analyzer = text, analyzer
+        self._found: tuple[Token, ...] | None = None
+
+    def _all(self) -> tuple[Token, ...]:
+        if self._found is None:
+            self._found = tuple(self.analyzer.tokens(self.text))
+        return self._found
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._all()[at]
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return self._all() == (other._all() if isinstance(other, TextTokens) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TextTokens, (self.text, self.analyzer)
 
 
 @dataclass(frozen=True)

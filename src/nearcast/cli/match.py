@@ -52,7 +52,7 @@ def match(
     its line and the reason to the side file. Exit code: 0 all rows served, 3 some rejected, 2 nothing done.
     """
     from nearcast import indexes
-    from nearcast.columns import MessageBatch
+    from nearcast.columns.encoder import TextEncoder
     from nearcast.files import Rejections, Wishes, check_apart, open_pairs
     from nearcast.lexicon import Lexicon
     from nearcast.text import analyzer as analyzer_named
@@ -62,7 +62,7 @@ def match(
     check_apart(subscriptions=subscriptions, messages=messages, out=out, rejected=side)
     chosen = indexes.create(index or indexes.DEFAULT)
     lexicon = Lexicon(analyzer_named(analyzer).name)
-    wishes = Wishes(lexicon)
+    wishes, encoder = Wishes(lexicon), TextEncoder(lexicon)
     _say_if_cold()
     with Rejections(side) as rejections, open_pairs(out) as pairs, _bars(out) as bars:
         reading = _Reading(analyzer_named(analyzer), rejections, bars)
@@ -72,7 +72,7 @@ def match(
         endings = wishes.endings()
         pairs.begin(wishes.ids)
         for posted in reading.messages(messages, batch):
-            found = chosen.match(MessageBatch.from_values(posted, lexicon))
+            found = chosen.match(encoder.from_values(posted))
             pairs.write([m.id for m in posted], endings.apply(found, [m.ts for m in posted]))
     reading.summary(pairs.count, time.perf_counter() - started)
     if rejections.count:
