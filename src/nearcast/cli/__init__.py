@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, demo, generate, index, match, remote, serve, spark
+from nearcast.cli import bench, demo, generate, index, match, rank, remote, serve, spark
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("match")(match.match)
+app.command("rank")(rank.rank)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 for verb in (remote.subscribe, remote.publish, remote.tail, remote.replay, remote.explain):

@@ -58,14 +58,14 @@ def match(
     from nearcast.text import analyzer as analyzer_named
 
     started = time.perf_counter()
-    side = rejected or _side_file(out)
+    side = rejected or side_file(out)
     check_apart(subscriptions=subscriptions, messages=messages, out=out, rejected=side)
     chosen = indexes.create(index or indexes.DEFAULT)
     lexicon = Lexicon(analyzer_named(analyzer).name)
     wishes, encoder = Wishes(lexicon), TextEncoder(lexicon)
-    _say_if_cold()
-    with Rejections(side) as rejections, open_pairs(out) as pairs, _bars(out) as bars:
-        reading = _Reading(analyzer_named(analyzer), rejections, bars)
+    say_if_cold()
+    with Rejections(side) as rejections, open_pairs(out) as pairs, progress_bars(out) as bars:
+        reading = Reading(analyzer_named(analyzer), rejections, bars)
         for wanted in reading.subscriptions(subscriptions, wishes):
             wishes.add(wanted)
         chosen.insert(wishes.columns())
@@ -80,7 +80,7 @@ def match(
         raise typer.Exit(SOME_REJECTED)
 
 
-class _Reading:
+class Reading:
     """Rows to checked values, batch by batch; the others go to the side file. Counts both."""
 
     def __init__(self, analysis: Analyzer, rejections: Rejections, bars: Progress) -> None:
@@ -95,27 +95,27 @@ class _Reading:
         from nearcast.records import read_subscription
 
         def read(row: Row) -> Subscription:
-            wish = read_subscription(_record(row), earth, self._analysis)
+            wish = read_subscription(record_of(row), earth, self._analysis)
             wishes.claim(wish.id, row.line)
             return wish
 
         if path == STANDARD:
             raise FileError("-: standard input is for messages; a file of subscriptions needed")
-        return self._values(path, SUBSCRIPTIONS, read, AT_A_TIME)
+        return self.values(path, SUBSCRIPTIONS, read, AT_A_TIME)
 
     def messages(self, path: Path, most: int) -> Iterator[list[Message]]:
         from nearcast.files import MESSAGES
         from nearcast.geo import earth
         from nearcast.records import read_message
 
-        return self._values(path, MESSAGES, lambda row: read_message(_record(row), earth, self._analysis), most)
+        return self.values(path, MESSAGES, lambda row: read_message(record_of(row), earth, self._analysis), most)
 
-    def summary(self, n_pairs: int, seconds: float) -> None:
+    def summary(self, n_pairs: int, seconds: float, what: str = "pairs") -> None:
         for name, (read, rejected) in self._counts.items():
             typer.echo(f"{name}: {read:,} read, {rejected:,} rejected", err=True)
-        typer.echo(f"pairs: {n_pairs:,} in {seconds:.1f} s", err=True)
+        typer.echo(f"{what}: {n_pairs:,} in {seconds:.1f} s", err=True)
 
-    def _values(self, path: Path, role: Role, read: Callable[[Row], T], most: int) -> Iterator[list[T]]:
+    def values(self, path: Path, role: Role, read: Callable[[Row], T], most: int) -> Iterator[list[T]]:
         from nearcast.files import in_batches, open_rows
 
         n_read, before = 0, self._rejections.count
@@ -137,7 +137,7 @@ class _Reading:
                 self._rejections.add(file, row, str(error))
 
 
-def _record(row: Row) -> Mapping[str, Any]:
+def record_of(row: Row) -> Mapping[str, Any]:
     from nearcast.errors import RowError
 
     if row.record is None:
@@ -145,20 +145,20 @@ def _record(row: Row) -> Mapping[str, Any]:
     return row.record
 
 
-def _side_file(out: Path) -> Path:
+def side_file(out: Path) -> Path:
     return Path("nearcast.rejected.ndjson") if out == STANDARD else out.with_name(f"{out.name}.rejected.ndjson")
 
 
-def _say_if_cold() -> None:
+def say_if_cold() -> None:
     from nearcast.kernels import jit
 
     if jit.is_cold():
         typer.echo("compiling kernels, once for this version …", err=True)
 
 
-def _bars(out: Path) -> Progress:
+def progress_bars(out: Path, is_hidden: bool = False) -> Progress:
     """On a terminal only, and not where pairs are printed to the same one."""
-    is_shown = sys.stderr.isatty() and not (out == STANDARD and sys.stdout.isatty())
+    is_shown = sys.stderr.isatty() and not (out == STANDARD and sys.stdout.isatty()) and not is_hidden
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -60,6 +60,11 @@ SUBSCRIPTIONS = Role(
     ),
     (("id",), ("expression", "terms"), ("region", _SIDES, "lon,lat,radius_m")),
 )
+RANKED_WISHES = Role(
+    "wishes",
+    ("id", "text", "terms", "lon", "lat", "k", "alpha", "subscriber"),
+    (("id",), ("text", "terms"), ("lon,lat",)),
+)
 
 
 class Row(NamedTuple):

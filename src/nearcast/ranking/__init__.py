@@ -12,15 +12,22 @@ from nearcast.ranking.changes import Changes, Ranking
 from nearcast.ranking.columns import PostColumns, WishColumns
 from nearcast.ranking.report import RankReport
 from nearcast.ranking.scan import Scan
+from nearcast.ranking.skype import Skype
 from nearcast.ranking.strata_rank import StrataRank
 from nearcast.ranking.window import Window, WindowError
 
 CATALOGUE: dict[str, type[Ranker]] = {
     "scan": Scan,
     "strata-rank": StrataRank,
+    "skype": Skype,
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "scan": {refill: {"refill": refill} for refill in ("skyband", "kmax")},
+    "skype": {
+        "ipt": {"dissemination": "ipt"},
+        "skyband": {"refill": "skyband"},
+        "kmax": {"refill": "kmax"},
+    },
     "strata-rank": {refill: {"refill": refill} for refill in ("skyband", "kmax")},
 }
 """By ranker, then by the variant's own name: options of the constructor. Asked for as `ranker:variant`."""

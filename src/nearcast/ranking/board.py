@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from nearcast.errors import NearcastError
@@ -73,6 +74,10 @@ class Board:
     @property
     def window(self) -> Window:
         return self._ranker.window
+
+    def wishes(self, most: int) -> list[Wish]:
+        """The first so many wishes."""
+        return [self._wishes[slot] for slot in islice(self._slots.values(), most)]
 
     def rank(self, wishes: Sequence[Wish]) -> None:
         """Take wishes in, all or none; ask `ranking` for their first results."""

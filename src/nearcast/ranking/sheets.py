@@ -56,6 +56,10 @@ class SheetRanker(Ranker, Generic[T]):
     def _lay(self, slots: NDArray[np.int32]) -> T:
         """The structure of these wishes."""
 
+    def _order(self, _slots: NDArray[np.int32], _arrays: T) -> NDArray[np.int32]:
+        """The wishes in the order of the structure's rows."""
+        return _slots
+
     @abstractmethod
     def _set(self, arrays: T, rows: NDArray[np.int32], thetas: NDArray[np.float64]) -> None:
         """New thresholds for rows of the structure."""
@@ -77,7 +81,9 @@ class SheetRanker(Ranker, Generic[T]):
         self._new_sheet(len(self._sheets), np.sort(slots))
 
     def _new_sheet(self, number: int, slots: NDArray[np.int32]) -> None:
-        sheet = SheetOf(slots, self._lay(slots))
+        arrays = self._lay(slots)
+        slots = self._order(slots, arrays)
+        sheet = SheetOf(slots, arrays)
         self._sheets[number : number + 1] = [sheet]
         self._sheet_of[slots] = number
         self._row_of[slots] = np.arange(len(slots))
@@ -88,7 +94,7 @@ class SheetRanker(Ranker, Generic[T]):
             sheet, rows = self._sheets[number], self._row_of[chosen]
             sheet.is_live[rows] = False
             self._set(sheet.arrays, rows, np.full(len(rows), NEVER))
-            if 2 * sheet.n_live < len(sheet.slots):
+            if 0 < 2 * sheet.n_live < len(sheet.slots):  # one without any goes with the next insertion
                 self._new_sheet(number, sheet.slots[sheet.is_live])
 
     def _moved(self, slots: NDArray[np.int32]) -> None:
@@ -104,7 +110,7 @@ class SheetRanker(Ranker, Generic[T]):
 
     def _settled(self) -> None:
         for number, sheet in enumerate(self._sheets):
-            if self.depends_on_thresholds and sheet.moves > MANY_MOVES * len(sheet.slots):
+            if self.depends_on_thresholds and sheet.moves > MANY_MOVES * len(sheet.slots) and sheet.n_live:
                 self._new_sheet(number, sheet.slots[sheet.is_live])
 
     # -- messages -----------------------------------------------------------------------------------

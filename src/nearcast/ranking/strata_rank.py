@@ -38,7 +38,7 @@ class StrataRank(SheetRanker[Both]):
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         owner = np.repeat(np.arange(len(slots), dtype=np.int32), counts)
         terms = wants.terms[np.arange(start[-1]) + np.repeat(wants.term_from[slots] - start[:-1], counts)]
-        keys, list_of, lists, list_from = _lists(terms)
+        keys, list_of, lists, list_from = term_lists(terms)
         fields = np.zeros((N_FIELDS, len(terms)), np.float32)
         into = np.zeros(3, np.float32)
         rank_strata.describe(wants, theta, slots, start, lists, self._origin, self._space, fields, into)
@@ -88,7 +88,7 @@ class StrataRank(SheetRanker[Both]):
         return {"sheets": sum(sheets)}
 
 
-def _lists(
+def term_lists(
     terms: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Terms ascending, the number of each one's list (shortest first), the list of every posting, list_from."""
