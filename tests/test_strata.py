@@ -13,11 +13,12 @@ import pytest
 
 from nearcast import indexes, snapshot
 from nearcast.columns import MessageBatch, SubscriptionColumns
-from nearcast.errors import SnapshotError
+from nearcast.errors import CatalogueError, SnapshotError
 from nearcast.indexes.strata import Strata
 from nearcast.kernels.jit import PURE
 from nearcast.kernels.strata_layout import BRANCH_TOP, EDGE, LAST, LEVEL, NEVER, NO_PARENT, PARENT, RUN, USED, cell
 from nearcast.workloads import messages, subscriptions
+from tests.tiny import TINY
 
 SMALL, LARGE = (60, 300) if PURE else (3000, 30_000)
 FIELDS = np.array([0, 16, 32, 48], dtype=np.uint64)
@@ -85,6 +86,44 @@ def test_structure_stays_whole_while_it_changes() -> None:
     index.remove(held)
     check(index)
     assert (index._arrays.view.keys[:, :2] == NEVER).all()
+
+
+@pytest.mark.parametrize("options", [o for _, o in (TINY[name] for name in TINY if name.endswith("strata"))])
+def test_small_leaves_make_high_trees_that_stay_whole(options: dict[str, int]) -> None:
+    """A few hundred subscriptions already split and join leaves and branches, over several levels."""
+    rng = np.random.default_rng(5)
+    n = 150 if PURE else 600
+    corners = np.sort(rng.integers(0, 40, (n, 2, 2)), axis=1).reshape(-1, 4)[:, [0, 1, 2, 3]]
+    terms = [sorted({1, *rng.integers(1, 5, rng.integers(0, 3)).tolist()}) for _ in range(n)]
+    probe = batch([(x, x, x + 3, x + 3) for x in range(0, 40, 4)], [[1, 2, 3, 4]] * 10)
+    index, scan = indexes.create("strata", **options), indexes.create("scan")
+    assert isinstance(index, Strata)
+    held: list[int] = []
+    for first in range(0, n, 30):
+        more = columns(corners[first : first + 30].tolist(), terms[first : first + 30])
+        held += [index.insert(more), scan.insert(more)][0].tolist()
+        check(index)
+        agree(index, scan, probe)
+    assert index.anatomy().levels.max() >= (2 if options["leaf"] > 4 else 3)
+    leaves = index.report().details["leaves"]
+    rng.shuffle(held)
+    while held:
+        gone, held = held[:25], held[25:]
+        for each in (index, scan):
+            each.remove(gone)
+        check(index)
+        agree(index, scan, probe)
+        if len(held) < n // 2:
+            assert index.report().details["leaves"] < leaves
+    assert index.report().details["leaves"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("leaf", 1), ("leaf", 17), ("fanout", 3), ("fanout", 8.0), ("small", -1), ("chunk", 0)]
+)
+def test_an_option_that_cannot_be_is_told_with_what_can(option: str, value: float) -> None:
+    with pytest.raises(CatalogueError, match=f"{option} {value} given; a whole number from"):
+        indexes.create("strata", **{option: value})
 
 
 def test_few_subscriptions_after_many_take_no_more_room_than_they_did() -> None:

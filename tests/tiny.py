@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 TINY: dict[str, tuple[str, dict[str, Any]]] = {
+    "tiny strata": ("strata", {"leaf": 4, "fanout": 4, "small": 0, "chunk": 3}),
+    "tiniest strata": ("strata", {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}),
+    "odd strata": ("strata", {"leaf": 5, "fanout": 7, "small": 8, "chunk": 2}),
     "tiny ap-tree": ("ap-tree", {"f": 3, "theta_p": 2}),
     "tiny ap-tree optimal": ("ap-tree", {"f": 3, "theta_p": 2, "keyword_partition": "optimal", "theta_kl": 0.0}),
     "tiny ap-tree keyword": ("ap-tree", {"f": 2, "theta_p": 2, "priority": "keyword"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
-from nearcast.errors import SnapshotError
+from nearcast.errors import CatalogueError, SnapshotError
 from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
 from nearcast.indexes.report import IndexReport
@@ -27,12 +27,13 @@ from nearcast.kernels import (
     strata_steps,
 )
 from nearcast.kernels.layout import COUNTERS, Found, Rows
-from nearcast.kernels.strata_layout import CHILD_COLUMNS, N_LEAVES, N_RUNS
+from nearcast.kernels.strata_layout import CHILD_COLUMNS, LANES, N_LEAVES, N_RUNS, STATE_SIZE
 
-SMALL = 16_384  # entries: up to here the index is built anew when it has doubled (a few milliothers)
+SMALL = 16_384  # entries: up to here the index is built anew when it has doubled
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
-CHUNK = 128  # entries changed in one turn: 3 ms where each meets pages of a file for the first time
+CHUNK = 128  # entries changed in one turn: after `load` each may meet several pages of a file for the first time
+ALLOWED = {"leaf": (2, LANES), "fanout": (4, LANES), "small": (0, 1 << 30), "chunk": (1, 1 << 30)}
 
 
 class Anatomy(NamedTuple):
@@ -48,13 +49,26 @@ class Strata(EntryIndex):
 
     Threads may match at once, and while another one inserts or removes: changes are made chunk by chunk, and a
     match comes before or after a chunk. What is being inserted is found from its chunk on.
+
+    leaf, fanout: entries of a leaf and children of a branch, at most; small: up to so many entries the index is
+    built anew when it has doubled; chunk: entries that are changed in one turn.
     """
 
     name = "strata"
 
-    def __init__(self, *, history: MessageBatch | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        history: MessageBatch | None = None,
+        leaf: int = LANES,
+        fanout: int = LANES,
+        small: int = SMALL,
+        chunk: int = CHUNK,
+    ) -> None:
         super().__init__(history=history)
-        self._arrays = Arrays()
+        self._given = _checked({"leaf": leaf, "fanout": fanout, "small": small, "chunk": chunk})
+        self._small, self._chunk = small, chunk
+        self._arrays = Arrays(leaf, fanout)
         self._frame = np.array([0.0, 0.0, 1.0, 1.0])  # west, south, 1 / width, 1 / height
         self._framed = 0  # entries that the frame was chosen for
         self._place = np.zeros(0, dtype=np.int32)  # by entry: its lane
@@ -99,15 +113,18 @@ class Strata(EntryIndex):
 
     def _add(self, entries: NDArray[np.int64]) -> None:
         before = self.table.n_entries - len(entries)
-        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= SMALL):
+        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= self._small):
             with self._turns.writing:
                 self._make_place(entries)
                 self._build(self.table.live_entries())
             return
-        for first in range(0, len(entries), CHUNK):
+        for chunk in self._chunks(entries):
             with self._turns.writing:
-                self._make_place(entries[first : first + CHUNK])
-                self._insert(entries[first : first + CHUNK])
+                self._make_place(chunk)
+                self._insert(chunk)
+
+    def _chunks(self, entries: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        return (entries[first : first + self._chunk] for first in range(0, len(entries), self._chunk))
 
     def _make_place(self, entries: NDArray[np.int64]) -> None:
         self._weigh(entries, 1)
@@ -126,20 +143,18 @@ class Strata(EntryIndex):
         """All lists anew."""
         entries, n = self.entries, len(numbers)
         self._frame, self._framed = _frame_of(entries.boxes, numbers), n
-        n_keys = self._arrays.n_keys
-        self._arrays = Arrays()
-        self._arrays.make_keys(n_keys)
+        self._arrays = self._arrays.emptied()
         lists, boxes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
         others = np.empty(n, dtype=np.int64)
         strata_keys.describe(entries, numbers, self._weights, self._frame, lists, boxes, others)
-        ends = np.zeros(2 * n_keys + 1, dtype=np.int64)
+        ends = np.zeros(2 * self._arrays.n_keys + 1, dtype=np.int64)
         strata_build.count_lists(lists, ends)
         into = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
         strata_build.sort_by_list(lists, numbers, boxes, others, ends, *into)
         del lists, boxes, others
         ends = ends[:-1]
         needed = np.zeros(2, dtype=np.int64)
-        strata_build.room_needed(ends, needed)
+        strata_build.room_needed(self._arrays.view, ends, needed)
         self._arrays.make_room(int(needed[0]), int(needed[1]))
         stack = np.empty((256, 2), dtype=np.int64)
         opened = np.empty(strata_build.MAX_LEVELS, dtype=np.int64)
@@ -157,8 +172,7 @@ class Strata(EntryIndex):
             )
 
     def _drop(self, entries: NDArray[np.int64]) -> None:
-        for first in range(0, len(entries), CHUNK):
-            chunk = entries[first : first + CHUNK]
+        for chunk in self._chunks(entries):
             with self._turns.writing:
                 self._weigh(chunk, -1)
                 strata_remove.remove(self._arrays.view, self.entries, chunk, self._place)
@@ -214,6 +228,9 @@ class Strata(EntryIndex):
         strata_measure.measure_lists(self._arrays.view, lengths, levels)
         return Anatomy(lengths.reshape(-1, 2), levels.reshape(-1, 2), self._weights[:n])
 
+    def _options(self) -> dict[str, Any]:
+        return dict(self._given)
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._arrays.state() | {
             "place": self._place[: len(self.entries.term_count)],
@@ -223,11 +240,20 @@ class Strata(EntryIndex):
         }
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        if arrays["others"].dtype != np.int64 or arrays["children"].shape[1:] != (CHILD_COLUMNS,):
+        shapes = arrays["children"].shape[1:], arrays["state"].shape
+        if arrays["others"].dtype != np.int64 or shapes != ((CHILD_COLUMNS,), (STATE_SIZE,)):
             raise SnapshotError("a strata index of an earlier layout was saved; this version must build it anew")
         self._arrays = Arrays.restored(arrays)
         self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]
         self._framed = int(arrays["framed"][0])
+
+
+def _checked(options: dict[str, int]) -> dict[str, int]:
+    for option, value in options.items():
+        least, most = ALLOWED[option]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise CatalogueError(f"strata: {option} {value!r} given; a whole number from {least} to {most} is allowed")
+    return options
 
 
 def _joined(

@@ -13,8 +13,10 @@ from nearcast.kernels.strata_layout import (
     BRANCH_FREE,
     BRANCH_TOP,
     CHILD_COLUMNS,
+    FAN_MOST,
     LANE_TOP,
     LANES,
+    LEAF_MOST,
     NEVER,
     NONE,
     RUN,
@@ -28,7 +30,7 @@ SPARE_LANES, SPARE_BRANCHES = 64 * LANES, 64  # more than one insertion takes
 class Arrays:
     """Room for lists. Grows by `reserved`: a large index is never copied while others wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaf: int = LANES, fanout: int = LANES) -> None:
         self._n_keys = 0
         self._keys = np.zeros((0, 4), dtype=np.uint64)
         self._bounds = np.zeros((0, 2, LANES), dtype=np.uint64)
@@ -39,6 +41,7 @@ class Arrays:
         self._parents = np.zeros(0, dtype=np.int32)
         self._state = np.zeros(STATE_SIZE, dtype=np.int64)
         self._state[: BRANCH_FREE + 1] = NONE
+        self._state[[LEAF_MOST, FAN_MOST]] = leaf, fanout
 
     @property
     def view(self) -> Strata:
@@ -55,6 +58,12 @@ class Arrays:
             self._parents[: lanes // LANES],
             self._state,
         )
+
+    def emptied(self) -> Arrays:
+        """The same keys, without entries."""
+        made = Arrays(*map(int, self._state[[LEAF_MOST, FAN_MOST]]))
+        made.make_keys(self._n_keys)
+        return made
 
     @property
     def n_keys(self) -> int:

@@ -11,23 +11,26 @@ import numpy as np
 from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_layout import (
     ALWAYS,
+    FAN_MOST,
     FULL_CLASS,
     LANES,
+    LEAF_MOST,
     MORE,
     N_RUNS,
     NEVER,
     PARENT,
-    RUN,
     USED,
+    filled,
     lower,
+    run_most,
     run_root,
     tree_root,
     upper,
 )
-from nearcast.kernels.strata_order import FILL, order_in_space
+from nearcast.kernels.strata_order import order_in_space
 from nearcast.kernels.strata_room import RUN_LANES, attach, take_branch, take_leaf, take_run
 
-MAX_LEVELS = 12
+MAX_LEVELS = 32
 
 
 @kernel
@@ -51,20 +54,21 @@ def sort_by_list(lists, numbers, boxes, others, starts, to_numbers, to_boxes, to
 
 
 @kernel
-def room_needed(ends, needed):
+def room_needed(strata, ends, needed):
     """Lanes and branches that a bulk build of these lists takes at most."""
+    leaf, fan = filled(strata.state[LEAF_MOST]), filled(strata.state[FAN_MOST])
     lanes, branches = np.int64(0), np.int64(0)
     low = np.int64(0)
     for i in range(len(ends)):
         count = ends[i] - low
         low = ends[i]
-        if count <= RUN:
+        if count <= run_most(strata):
             lanes += count
             continue
-        units = (count + FILL - 1) // FILL
+        units = (count + leaf - 1) // leaf
         lanes += units * LANES
         while units > 1:
-            units = (units + FILL - 1) // FILL
+            units = (units + fan - 1) // fan
             branches += units
     needed[0], needed[1] = lanes + lanes // 7 + RUN_LANES, branches  # 31 of 256 lanes may not fit a run
 
@@ -115,22 +119,23 @@ def open_branches(strata, opened, level):
 @primitive
 def lay_out_tree(strata, lst, numbers, boxes, others, low, high, place, opened):
     """Leaves and branches of one ordered list; returns its root and its low."""
+    leaf_size, fan = filled(strata.state[LEAF_MOST]), filled(strata.state[FAN_MOST])
     levels = 1
-    reach = np.int64(FILL) * FILL
+    reach = leaf_size * fan
     while reach < high - low:
         levels += 1
-        reach *= FILL
+        reach *= fan
     root = take_branch(strata, levels)
     strata.children[root, PARENT] = root_parent(lst)
     opened[levels] = root
     open_branches(strata, opened, levels)
     total = NEVER
-    for first in range(low, high, FILL):
-        last = min(first + FILL, high)
+    for first in range(low, high, leaf_size):
+        last = min(first + leaf_size, high)
         leaf = take_leaf(strata)
         least, most = fill_lanes(strata, leaf << FULL_CLASS, numbers, boxes, others, first, last, place)
         level = 1
-        while strata.children[opened[level], USED] == FILL:
+        while strata.children[opened[level], USED] == fan:
             level += 1
         open_branches(strata, opened, level)
         attach(strata, opened[1], (leaf << 5) | (last - first), least, most)
@@ -142,11 +147,12 @@ def lay_out_tree(strata, lst, numbers, boxes, others, low, high, place, opened):
 @kernel
 def lay_out(strata, ends, numbers, boxes, others, place, stack, opened):
     """All lists of a bulk build; list l owns the items from ends[l - 1] to ends[l]."""
+    leaf, fan = filled(strata.state[LEAF_MOST]), filled(strata.state[FAN_MOST])
     low = np.int64(0)
     for lst in range(len(ends)):
         high = ends[lst]
-        if high - low > RUN:
-            order_in_space(numbers, boxes, others, low, high, stack)
+        if high - low > run_most(strata):
+            order_in_space(numbers, boxes, others, low, high, leaf, fan, stack)
             root, least = lay_out_tree(strata, lst, numbers, boxes, others, low, high, place, opened)
         elif high > low:
             lane = take_run(strata, high - low)

@@ -12,17 +12,18 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_build import root_parent
 from nearcast.kernels.strata_keys import key_and_others
 from nearcast.kernels.strata_layout import (
+    FAN_MOST,
     FULL_CLASS,
-    LANES,
+    LEAF_MOST,
     LEVEL,
     MORE,
     N_RUNS,
     PARENT,
-    RUN,
     USED,
     excess,
     lower,
     packed_entry,
+    run_most,
     run_root,
     tree_root,
     upper,
@@ -78,7 +79,9 @@ def new_root(strata, lst, level, word, low, high):
 
 @primitive
 def is_full(strata, level, word):
-    return word & 31 == LANES if level == 1 else strata.children[word >> 5, USED] == LANES
+    if level == 1:
+        return word & 31 == strata.state[LEAF_MOST]
+    return strata.children[word >> 5, USED] == strata.state[FAN_MOST]
 
 
 @primitive
@@ -105,10 +108,10 @@ def insert_below(strata, branch, box, entry, other, place):
 
 @primitive
 def insert_in_run(strata, lst, root, box, entry, other, place):
-    """Into a list without a tree that has fewer than RUN lanes; a full run moves to a larger one."""
+    """Into a list without a tree whose run may still grow; a full run moves to a larger one."""
     lane, size, used = root >> 24, (root >> 8) & 0xFF, root & 0xFF
     if used == size:
-        larger = min(size + 1 + (size >> 2), RUN)
+        larger = min(size + 1 + (size >> 2), run_most(strata))
         target = take_run(strata, larger)
         move_lanes(strata, lane, target, used, place)
         if size:
@@ -122,17 +125,18 @@ def insert_in_run(strata, lst, root, box, entry, other, place):
 
 @primitive
 def run_to_tree(strata, lst, lane, place):
-    """A full run of RUN lanes becomes a branch over two full leaves."""
-    by, _ = widest_field(strata.boxes, lane, lane + RUN)
-    select(strata.entries, strata.boxes, strata.others, lane, lane + RUN, lane + LANES, by)
+    """A full run of the longest kind becomes a branch over two full leaves."""
+    size, last = strata.state[LEAF_MOST], lane + run_most(strata)
+    by, _ = widest_field(strata.boxes, lane, last)
+    select(strata.entries, strata.boxes, strata.others, lane, last, lane + size, by)
     branch = take_branch(strata, 1)
     strata.children[branch, PARENT] = root_parent(lst)
-    for half in range(lane, lane + RUN, LANES):
+    for half in range(lane, last, size):
         leaf = take_leaf(strata)
-        low, high = lane_bounds(strata, half, LANES)
-        move_lanes(strata, half, leaf << FULL_CLASS, LANES, place)
-        attach(strata, branch, (leaf << 5) | LANES, low, high)
-    give_run(strata, lane, RUN)
+        low, high = lane_bounds(strata, half, size)
+        move_lanes(strata, half, leaf << FULL_CLASS, size, place)
+        attach(strata, branch, (leaf << 5) | size, low, high)
+    give_run(strata, lane, run_most(strata))
     strata.state[N_RUNS] -= 1
     strata.keys[lst >> 1, 2 + (lst & MORE)] = tree_root(branch, 1)
     return branch
@@ -144,14 +148,14 @@ def insert_one(strata, lst, box, entry, other, place):
     strata.keys[key, which] = lower(strata.keys[key, which], box)
     root = np.int64(strata.keys[key, 2 + which])
     level = (root >> 16) & 0xFF
-    if level == 0 and root & 0xFF < RUN:
+    if level == 0 and root & 0xFF < run_most(strata):
         insert_in_run(strata, lst, root, box, entry, other, place)
         return
     if level == 0:
         branch = run_to_tree(strata, lst, root >> 24, place)
     else:
         branch = root >> 24
-        if strata.children[branch, USED] == LANES:
+        if strata.children[branch, USED] == strata.state[FAN_MOST]:
             low, high = branch_bounds(strata, branch)
             branch = new_root(strata, lst, level + 1, branch << 5, low, high)
     insert_below(strata, branch, box, entry, other, place)

@@ -16,7 +16,8 @@ strictly above them takes the whole group without a look: the *core* box).
 
 Lists. A key (a term) has two lists: *lone*, of entries that need nothing but the key, and *more*, of the
 others. Each lane is (packed box, entry, word on its other terms). A list of up to 32 is a *run* of
-just as many lanes; a longer one is a tree of fan-out 16 over leaves of 16 lanes:
+just as many lanes; a longer one is a tree of fan-out 16 over leaves of 16 lanes (an index may be told to use
+less of them: LEAF_MOST and FAN_MOST of its `state`):
 
     keys[k]   low of lone | low of more | root of lone | root of more                     32 bytes
     root      (lane or branch) << 24 | level << 16 | lanes of the run << 8 | lanes in use     0: empty
@@ -64,7 +65,8 @@ LEAF_FREE, BRANCH_FREE = RUN + 1, RUN + 2
 LANE_TOP, BRANCH_TOP = RUN + 3, RUN + 4  # never used from here on
 RUN_FROM, RUN_UPTO = RUN + 5, RUN + 6  # lanes that the next runs are cut from
 N_LEAVES, N_RUNS = RUN + 7, RUN + 8
-STATE_SIZE = RUN + 10
+LEAF_MOST, FAN_MOST = RUN + 9, RUN + 10  # lanes of a leaf and children of a branch that are used at most
+STATE_SIZE = RUN + 11
 
 
 class Strata(NamedTuple):
@@ -181,6 +183,18 @@ def widest(low, high):
 def mark_of(term):
     """14 bits of a term."""
     return ((np.int64(term) * 0x9E3779B) >> 12) & MARK_BITS
+
+
+@primitive
+def run_most(strata):
+    """Lanes of the longest run: what two leaves take, for that is what it becomes."""
+    return strata.state[LEAF_MOST] * 2
+
+
+@primitive
+def filled(most):
+    """Of so many lanes or children, those that a bulk build uses (14 of 16); the rest is for insertions."""
+    return most - (most >> 3)
 
 
 @primitive

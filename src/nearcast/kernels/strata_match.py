@@ -22,7 +22,7 @@ from nearcast.kernels.strata_steps import (
     ITEM_BITS,
     N0,
     N1,
-    N5,
+    N8,
     TERMS_AT_A_TIME,
     USED_BITS,
     WORK,
@@ -71,7 +71,7 @@ def probe_row(strata, entries, rows, row, message, work, found, n_found, counter
             else:  # no room to go on in breadth: in depth, it takes no more than 15 a level
                 tail -= N1
                 item = work.branches[tail]
-            branch, level, more = item >> N5, (item & ITEM_BITS) >> N1, item & N1
+            branch, level, more = item >> N8, (item & ITEM_BITS) >> N1, item & N1
             nodes += N1
             if level > N1:
                 tail = open_branch(strata, branch, level, message, more, work.branches, tail)

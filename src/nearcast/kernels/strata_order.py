@@ -7,8 +7,6 @@ import numpy as np
 from nearcast.kernels.jit import primitive
 from nearcast.kernels.strata_layout import ALWAYS, NEVER, field, lower, upper, widest
 
-FILL = 14  # lanes of a leaf and children of a branch after a bulk build; the rest is for insertions
-
 
 @primitive
 def swap(numbers, boxes, others, i, j):
@@ -51,18 +49,18 @@ def widest_field(boxes, low, high):
 
 
 @primitive
-def left_part(count):
+def left_part(count, leaf, fan):
     """How many of `count` items go left: about half, in whole leaves, branches, branches of branches."""
-    leaves = (count + FILL - 1) // FILL
+    leaves = (count + leaf - 1) // leaf
     unit = np.int64(1)
-    while unit * FILL < leaves:
-        unit *= FILL
-    return ((leaves + unit - 1) // unit >> 1) * unit * FILL
+    while unit * fan < leaves:
+        unit *= fan
+    return ((leaves + unit - 1) // unit >> 1) * unit * leaf
 
 
 @primitive
-def order_in_space(numbers, boxes, others, low, high, stack):
-    """kd order of one list; `stack` holds the ranges that are still to be halved."""
+def order_in_space(numbers, boxes, others, low, high, leaf, fan, stack):
+    """kd order of one list for leaves and branches of this size; `stack` holds the ranges still to be halved."""
     stack[0, 0], stack[0, 1] = low, high
     depth = 1
     while depth:
@@ -71,11 +69,11 @@ def order_in_space(numbers, boxes, others, low, high, stack):
         by, apart = widest_field(boxes, low, high)
         if apart == 0:
             continue
-        middle = low + left_part(high - low)
+        middle = low + left_part(high - low, leaf, fan)
         select(numbers, boxes, others, low, high, middle, by)
-        if middle - low > FILL:
+        if middle - low > leaf:
             stack[depth, 0], stack[depth, 1] = low, middle
             depth += 1
-        if high - middle > FILL:
+        if high - middle > leaf:
             stack[depth, 0], stack[depth, 1] = middle, high
             depth += 1

@@ -11,6 +11,7 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_layout import (
     FULL_CLASS,
     LANES,
+    LEAF_MOST,
     LEVEL,
     LONE,
     MORE,
@@ -25,8 +26,17 @@ from nearcast.kernels.strata_layout import (
 from nearcast.kernels.strata_room import give_branch, give_leaf, give_run, set_parent
 from nearcast.kernels.strata_split import move_lanes, put_lane, set_bounds
 
-FEW = 4  # a leaf that has so few lanes left joins another one,
-ENOUGH = 12  # if the two together have no more than this
+
+@primitive
+def is_few(strata, used):
+    """A leaf that has at most a quarter of its lanes left joins another one,"""
+    return used <= strata.state[LEAF_MOST] >> 2
+
+
+@primitive
+def is_too_much(strata, used):
+    """unless the two together have more than three quarters."""
+    return used > strata.state[LEAF_MOST] - (strata.state[LEAF_MOST] >> 2)
 
 
 @primitive
@@ -64,7 +74,7 @@ def merge_leaf(strata, branch, at, place):
     low, high = strata.bounds[branch, 0, at], strata.bounds[branch, 1, at]
     best, least = -1, np.int64(1) << 62
     for i in range(strata.children[branch, USED]):
-        if i == at or (strata.children[branch, i] & 31) + (word & 31) > ENOUGH:
+        if i == at or is_too_much(strata, (strata.children[branch, i] & 31) + (word & 31)):
             continue
         moved = excess(strata.bounds[branch, 0, i], low) + excess(high, strata.bounds[branch, 1, i])
         if moved < least:
@@ -99,7 +109,7 @@ def remove_from_leaf(strata, lane, where, place):
     if used == 1:
         give_leaf(strata, word >> 5)
         drop_child(strata, branch, at)
-    elif used - 1 <= FEW:
+    elif is_few(strata, used - 1):
         merge_leaf(strata, branch, at, place)
 
 

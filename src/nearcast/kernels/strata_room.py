@@ -29,7 +29,7 @@ from nearcast.kernels.strata_layout import (
 
 RUN_LANES = 16 * LANES  # runs are cut from ranges of so many lanes
 STEP_LANES = RUN_LANES + 4 * LANES  # one insertion takes at most such a range, and three leaves
-STEP_BRANCHES = 16  # and a branch a level, and a new root
+STEP_BRANCHES = 40  # and a branch a level, and a new root; the narrowest trees have 32 levels
 
 
 @primitive

@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.jit import primitive
-from nearcast.kernels.strata_layout import ALWAYS, FULL_CLASS, LANES, LEVEL, NEVER, USED, field, lower, upper, widest
+from nearcast.kernels.strata_layout import (
+    ALWAYS,
+    FAN_MOST,
+    FULL_CLASS,
+    LANES,
+    LEAF_MOST,
+    LEVEL,
+    NEVER,
+    USED,
+    field,
+    lower,
+    upper,
+    widest,
+)
 from nearcast.kernels.strata_order import select, widest_field
 from nearcast.kernels.strata_room import attach, set_parent, take_branch, take_leaf
-
-HALF = LANES // 2
 
 
 @primitive
@@ -58,18 +69,19 @@ def move_lanes(strata, source, target, count, place):
 def split_leaf(strata, branch, at, place):
     """A full leaf becomes two halves, apart in its widest field; the branch has room for one more."""
     leaf = np.int64(strata.children[branch, at] >> 5)
-    lane = leaf << FULL_CLASS
-    by, _ = widest_field(strata.boxes, lane, lane + LANES)
-    select(strata.entries, strata.boxes, strata.others, lane, lane + LANES, lane + HALF, by)
-    for i in range(lane, lane + HALF):
+    lane, size = leaf << FULL_CLASS, strata.state[LEAF_MOST]
+    half = size >> 1
+    by, _ = widest_field(strata.boxes, lane, lane + size)
+    select(strata.entries, strata.boxes, strata.others, lane, lane + size, lane + half, by)
+    for i in range(lane, lane + half):
         place[strata.entries[i]] = i
     other = take_leaf(strata)
-    move_lanes(strata, lane + HALF, other << FULL_CLASS, HALF, place)
-    low, high = lane_bounds(strata, lane, HALF)
-    strata.children[branch, at] = (leaf << 5) | HALF
+    move_lanes(strata, lane + half, other << FULL_CLASS, size - half, place)
+    low, high = lane_bounds(strata, lane, half)
+    strata.children[branch, at] = (leaf << 5) | half
     set_bounds(strata, branch, at, low, high)
-    low, high = lane_bounds(strata, other << FULL_CLASS, HALF)
-    attach(strata, branch, (other << 5) | HALF, low, high)
+    low, high = lane_bounds(strata, other << FULL_CLASS, size - half)
+    attach(strata, branch, (other << 5) | (size - half), low, high)
 
 
 @primitive
@@ -82,9 +94,9 @@ def swap_children(strata, branch, i, j):
 
 @primitive
 def sort_children(strata, branch, by):
-    """By the middle of one field: 16 of them, insertion sort."""
+    """By the middle of one field: at most 16 of them, insertion sort."""
     bounds = strata.bounds
-    for i in range(1, LANES):
+    for i in range(1, strata.children[branch, USED]):
         j = i
         while j > 0 and (
             field(bounds[branch, 0, j - 1], by) + field(bounds[branch, 1, j - 1], by)
@@ -103,12 +115,13 @@ def split_branch(strata, above, at):
     sort_children(strata, branch, by)
     level = strata.children[branch, LEVEL]
     other = take_branch(strata, level)
-    for i in range(HALF, LANES):
+    half = strata.state[FAN_MOST] >> 1
+    for i in range(half, strata.state[FAN_MOST]):
         attach(strata, other, strata.children[branch, i], strata.bounds[branch, 0, i], strata.bounds[branch, 1, i])
         strata.bounds[branch, 0, i] = NEVER
-    for i in range(HALF):
+    for i in range(half):
         set_parent(strata, level, strata.children[branch, i] >> 5, branch * LANES + i)
-    strata.children[branch, USED] = HALF
+    strata.children[branch, USED] = half
     low, high = branch_bounds(strata, branch)
     set_bounds(strata, above, at, low, high)
     low, high = branch_bounds(strata, other)

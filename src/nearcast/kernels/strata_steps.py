@@ -16,9 +16,9 @@ TERMS_AT_A_TIME = 32
 WORK = 256  # items of a work list; a step adds at most 2 * TERMS_AT_A_TIME of them
 AT_ONCE = 8  # boxes that are tested together
 
-N0, N1, N2, N4, N5, N6, N8, N15, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 6, 8, 15, 16, 24))
+N0, N1, N2, N4, N5, N8, N15, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 8, 15, 16, 24))
 CHILD_BITS, USED_BITS, LEVEL_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF)
-ITEM_BITS, LONE_LEAVES = np.uint64(31), np.uint64(2)  # of a branch item: level 1 of a lone list
+ITEM_BITS, LONE_LEAVES = np.uint64(0xFF), np.uint64(2)  # of a branch item: level 1 of a lone list
 
 
 class Scratch(NamedTuple):
@@ -26,7 +26,7 @@ class Scratch(NamedTuple):
 
     seen: NDArray[np.uint64]  # [256]  bit m: the message has a term with mark m
     terms: NDArray[np.int32]  # [16384]  by mark seen: the last term of the message that has it
-    branches: NDArray[np.uint64]  # [4 * WORK]  branch << 5 | level << 1 | MORE or LONE
+    branches: NDArray[np.uint64]  # [4 * WORK]  branch << 8 | level << 1 | MORE or LONE
     copies: NDArray[np.uint64]  # [WORK]  leaves to copy: lane << 8 | lanes in use
     lone: NDArray[np.uint64]  # [WORK]  runs and leaves of lone lists, likewise
     more: NDArray[np.uint64]  # [WORK]  runs and leaves of the others
@@ -69,13 +69,13 @@ def is_certain(box, message):
 
 @inlined
 def branch_item(branch, level, more):
-    return branch << N5 | level << N1 | more
+    return branch << N8 | level << N1 | more
 
 
 @inlined
 def ask_for_branch(strata, item):
     """The line of its children, two of their lows, and of their highs where those will be looked at."""
-    branch = item >> N5
+    branch = item >> N8
     prefetch(strata.bounds, branch)
     prefetch(strata.bounds[branch, 0], 8)
     prefetch(strata.children, branch)
