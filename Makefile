@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo spark-demo test test-cluster test-compiled test-pure check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-pure test-thorough check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ test-pure: $(READY)  ## The tests with kernels as plain Python; those of servers
 
 test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed
 	$(BIN)/python -m pytest -q tests/spark/cluster.py
+
+test-thorough: $(READY)  ## The laws on new random worlds every time (EXAMPLES=500 of each by default)
+	HYPOTHESIS_PROFILE=thorough NEARCAST_EXAMPLES=$(or $(EXAMPLES),500) $(PYTEST) tests/test_laws.py tests/test_encoder.py
 
 check: $(READY)  ## Lint, format, types and layers
 	$(BIN)/ruff check .

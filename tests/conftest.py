@@ -15,7 +15,8 @@ _slow = [HealthCheck.too_slow]
 settings.register_profile(
     "laws", deadline=None, max_examples=15 if jit.PURE else 40, suppress_health_check=_slow, derandomize=True
 )
-settings.register_profile("thorough", deadline=None, max_examples=500, suppress_health_check=_slow)
+_many = int(os.environ.get("NEARCAST_EXAMPLES", "500"))
+settings.register_profile("thorough", deadline=None, max_examples=_many, suppress_health_check=_slow)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "laws"))
 
 
