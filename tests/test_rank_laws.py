@@ -85,6 +85,7 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     more, _ = _large(n_wishes // 3, 50, 5)
     square = plane(0, 0, 1, 1)
     both = [ranking.create(each, window, square) for each in (name, "scan")]
+    both[0].renumber_from = 1
     slots = [ranker.subscribe(wishes) for ranker in both]
     n_changes = 0
     for number, columns in enumerate(posts):

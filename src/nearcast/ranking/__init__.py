@@ -9,6 +9,7 @@ from nearcast.errors import CatalogueError
 from nearcast.geo import Space, earth
 from nearcast.ranking.base import Ranker
 from nearcast.ranking.changes import Changes, Ranking
+from nearcast.ranking.ciq import Ciq
 from nearcast.ranking.columns import PostColumns, WishColumns
 from nearcast.ranking.report import RankReport
 from nearcast.ranking.scan import Scan
@@ -20,9 +21,11 @@ CATALOGUE: dict[str, type[Ranker]] = {
     "scan": Scan,
     "strata-rank": StrataRank,
     "skype": Skype,
+    "ciq": Ciq,
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "scan": {refill: {"refill": refill} for refill in ("skyband", "kmax")},
+    "ciq": {"kmax": {"refill": "kmax"}},
     "skype": {
         "ipt": {"dissemination": "ipt"},
         "skyband": {"refill": "skyband"},
