@@ -252,6 +252,17 @@ def test_a_snapshot_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
         indexes.load(tmp_path / "s")
 
 
+def test_a_snapshot_holds_what_is_used_and_not_the_room_behind(tmp_path: Path) -> None:
+    index = indexes.build("strata", columns([(0, 0, 1, 1)], [[100_000]]))
+    index.insert(columns([(0, 0, 1, 1)], [[100_001]]))
+    index.save(tmp_path / "s")
+    assert sum(file.stat().st_size for file in (tmp_path / "s").iterdir()) < 5_000_000
+    again = indexes.load(tmp_path / "s")
+    again.insert(columns([(0, 0, 1, 1)], [[300_000]]))
+    again.save(tmp_path / "s")
+    assert sum(file.stat().st_size for file in (tmp_path / "s").iterdir()) < 15_000_000
+
+
 @pytest.mark.skipif(PURE, reason="nothing is compiled in the pure mode")
 def test_the_portable_path_gives_the_same_answers() -> None:
     script = (

@@ -73,6 +73,7 @@ class Strata(EntryIndex):
         self._framed = 0  # entries that the frame was chosen for
         self._place = np.zeros(0, dtype=np.int32)  # by entry: its lane
         self._weights = _frequencies(history)  # by term: how often it is expected in messages
+        self._n_weights = len(self._weights)  # what is behind is room
         self._spare: list[strata_steps.Scratch] = []
         self._per_row = 0.0  # pairs found for a row of late
         self._changing, self._counting, self._turns = Lock(), Lock(), Turns()
@@ -137,6 +138,7 @@ class Strata(EntryIndex):
             self._weights = reserved(self._weights, highest + 1)
             strata_keys.count_terms(self.entries, entries, self._weights[:known], np.int32(-step))
             strata_keys.count_terms(self.entries, entries, self._weights, np.int32(step))
+        self._n_weights = max(self._n_weights, highest + 1)
         self._arrays.make_keys(highest + 1)
 
     def _build(self, numbers: NDArray[np.int64]) -> None:
@@ -234,7 +236,7 @@ class Strata(EntryIndex):
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._arrays.state() | {
             "place": self._place[: len(self.entries.term_count)],
-            "weights": self._weights,
+            "weights": self._weights[: self._n_weights],
             "frame": self._frame,
             "framed": np.array([self._framed]),
         }
@@ -245,6 +247,7 @@ class Strata(EntryIndex):
             raise SnapshotError("a strata index of an earlier layout was saved; this version must build it anew")
         self._arrays = Arrays.restored(arrays)
         self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]
+        self._n_weights = len(self._weights)
         self._framed = int(arrays["framed"][0])
 
 
