@@ -191,6 +191,19 @@ def test_messages_of_ten_thousand_terms_and_terms_never_seen() -> None:
     agree(index, scan, batch([(0, 0, 1, 1)] * 3, everything))
 
 
+def test_a_clause_has_at_most_so_many_terms_as_can_be_counted() -> None:
+    index, most = indexes.build("strata", columns([(0, 0, 1, 1)], [[3]])), 32_767
+    with pytest.raises(CatalogueError, match="row 1: a clause of 32,768 required terms given; 32,767 at most"):
+        index.insert(columns([(0, 0, 1, 1)] * 2, [[1], list(range(most + 1))]))
+    assert index.report().live == 1
+    index.insert(columns([(0, 0, 1, 1)], [list(range(most))]))
+    assert index.match(batch([(0, 0, 1, 1)] * 2, [list(range(most)), list(range(1, most))])).as_set() == {
+        (0, 0),
+        (0, 1),
+        (1, 0),
+    }
+
+
 def test_a_small_index_finds_its_frame_as_it_grows() -> None:
     """One by one from a point outwards: cells stay fine enough to tell places apart."""
     index = indexes.create("strata")

@@ -21,6 +21,7 @@ from nearcast.text import Analyzer, TextTokens, Token
 
 MAX_TEXT = 1_000_000
 MAX_TERMS = 100_000
+MAX_WISHED = 32_767  # terms of a clause, which all must be there
 MAX_ID = 500
 SHOWN = 60
 UNORDERED_GAP = 10_001
@@ -136,13 +137,13 @@ def _words(record: Mapping[str, Any], analysis: Analyzer) -> tuple[Sequence[Toke
     return TextTokens(_utf8(text, "text"), analysis), text
 
 
-def _terms(value: object) -> list[str]:
+def _terms(value: object, most: int = MAX_TERMS) -> list[str]:
     """Words as they are, without analysis: a list of text or integers, or text with spaces between."""
     listed = value.split() if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not listed:
         raise RowError(f"terms: {_shown(value)} given; a list of words or integers needed")
-    if len(listed) > MAX_TERMS:
-        raise RowError(f"terms: {len(listed):,} given; at most {MAX_TERMS:,} allowed")
+    if len(listed) > most:
+        raise RowError(f"terms: {len(listed):,} given; at most {most:,} allowed")
     return [_term(item) for item in listed]
 
 
@@ -158,7 +159,7 @@ def _expression(record: Mapping[str, Any], analysis: Analyzer) -> Expression:
     if _given(record, "expression") == _given(record, "terms"):
         raise RowError("either expression or terms needed")
     if _given(record, "terms"):
-        return from_words(_terms(record["terms"]))
+        return from_words(_terms(record["terms"], MAX_WISHED))
     source = record["expression"]
     if not isinstance(source, str):
         raise RowError(f"expression: {_shown(source)} given; text needed")

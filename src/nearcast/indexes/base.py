@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearcast import snapshot
 from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
 from nearcast.indexes.report import IndexReport
-from nearcast.indexes.table import EntryTable
+from nearcast.indexes.table import CountType, EntryTable
 from nearcast.kernels.layout import CANDIDATES, COUNTERS, NODES, Entries, Found, Rows
 
 FIRST_ROOM = 4096
@@ -36,10 +36,11 @@ class EntryIndex(ABC):
     """
 
     name: ClassVar[str]
+    counts: ClassVar[CountType] = np.int32  # of the terms of a clause
 
     def __init__(self, *, history: MessageBatch | None = None) -> None:
         self.history = history
-        self.table = EntryTable()
+        self.table = EntryTable(self.counts)
         self._counters = np.zeros(len(COUNTERS), dtype=np.int64)
         self._n_rows = 0
         self._n_found = 0
@@ -125,7 +126,7 @@ class EntryIndex(ABC):
     def restored(cls, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> Self:
         """From the arrays of a snapshot; see `indexes.load`."""
         index = cls(**options)
-        index.table = EntryTable.restored(_part(arrays, "table."))
+        index.table = EntryTable.restored(_part(arrays, "table."), cls.counts)
         index._restore(_part(arrays, "index."))
         return index
 

@@ -55,6 +55,7 @@ class Strata(EntryIndex):
     """
 
     name = "strata"
+    counts = np.int16  # two bytes less a subscription
 
     def __init__(
         self,

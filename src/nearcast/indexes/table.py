@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from nearcast.kernels.layout import Entries
 
 NO_ENTRY = -1
 MOST_TERMS = 2**31 - 1  # runs of terms start at 32-bit positions
+CountType: TypeAlias = type[np.int16] | type[np.int32]
 
 
 class Added(NamedTuple):
@@ -32,16 +33,18 @@ class EntryTable:
     As long as every subscription is one entry (`_several` is false), slots and entries are handed out and
     freed alike: slot s is entry s, and the arrays that lead from one to the other stay empty. Arrays grow
     by `reserved`, so that a large table never makes an insertion wait for a copy of itself.
+
+    `counts` is the type of `Entries.term_count`, always the same for one kind of index: kernels have one signature.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counts: CountType = np.int32) -> None:
         self.space: Space | None = None
         self._numbers = FreeNumbers()
         self._slots = FreeNumbers()
         self._terms = Pool()
         self._boxes = np.zeros((0, 4), dtype=np.float64)
         self._term_from = np.zeros(0, dtype=np.int32)
-        self._term_count = np.zeros(0, dtype=np.int32)
+        self._term_count: NDArray[Any] = np.zeros(0, dtype=counts)
         self._slot_of = np.zeros(0, dtype=np.int32)
         self._next_entry = np.zeros(0, dtype=np.int32)  # chain of the entries of one slot
         self._first_entry = np.zeros(0, dtype=np.int32)  # by slot; NO_ENTRY: the slot is free
@@ -108,6 +111,8 @@ class EntryTable:
     def append(self, columns: SubscriptionColumns) -> Added:
         self._same_space(columns.space)
         n = len(columns.boxes)
+        counts = np.diff(columns.term_from)
+        self._countable(counts)
         if columns.owner is not None and not self._several:
             self._tell_slots_apart()
         entries, slots = self._numbers.take(n), self._slots.take(len(columns))
@@ -117,7 +122,7 @@ class EntryTable:
         rows = _as_slice(entries)
         self._boxes[rows] = columns.boxes
         self._term_from[rows] = self._terms.put(columns.term_from, columns.terms)
-        self._term_count[rows] = np.diff(columns.term_from)
+        self._term_count[rows] = counts
         if self._several:
             self._link(entries, slots, columns.owner)
         if columns.conditions is not None and self._extra is None:
@@ -148,6 +153,12 @@ class EntryTable:
             self.space = space
         elif self.space != space:
             raise ColumnsError(f"columns of {space} given to an index of {self.space}")
+
+    def _countable(self, counts: NDArray[np.int64]) -> None:
+        most = np.iinfo(self._term_count.dtype).max
+        if counts.max(initial=0) > most:
+            row = int(counts.argmax())
+            raise CatalogueError(f"row {row}: a clause of {counts[row]:,} required terms given; {most:,} at most")
 
     def _make_room(self) -> None:
         top = self._numbers.top
@@ -216,10 +227,10 @@ class EntryTable:
         return arrays
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, NDArray[Any]]) -> EntryTable:
-        table = cls()
+    def restored(cls, arrays: Mapping[str, NDArray[Any]], counts: CountType = np.int32) -> EntryTable:
+        table = cls(counts)
         table._boxes, table._term_from = arrays["boxes"], arrays["term_from"]
-        table._term_count, table._slot_of = arrays["term_count"], arrays["slot_of"]
+        table._term_count, table._slot_of = arrays["term_count"].astype(counts, copy=False), arrays["slot_of"]
         table._next_entry, table._first_entry = arrays["next_entry"], arrays["first_entry"]
         table.generation = arrays["generation"]
         table._numbers = FreeNumbers.restored(arrays["numbers"])
