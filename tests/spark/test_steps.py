@@ -64,3 +64,10 @@ def test_the_commands_match_plan_and_count(spark: Any, files: Path, tmp_path: Pa
 def test_the_demo_shows_that_layouts_agree(spark: Any) -> None:
     done = CliRunner().invoke(app, ["spark", "demo", "--subscriptions", "300", "--messages", "300"])
     assert "the sharded layout finds the same: yes" in done.output, done.output
+
+
+def test_the_bench_compares_answers_before_it_measures(spark: Any) -> None:
+    asked = ["spark", "bench", "--subscriptions", "300", "--messages", "300", "--rounds", "1"]
+    done = CliRunner().invoke(app, asked, catch_exceptions=False)
+    names = [line.split()[0] for line in done.output.splitlines() if "CPU a message" in line]
+    assert names == ["embedded", "spark", "sql"]

@@ -34,6 +34,7 @@ AnalyzerName = Annotated[str, typer.Option(help="How text becomes words: unicode
 FITTING = 4096
 
 app.command("demo")(spark_demo.demo)
+app.command("bench")(spark_demo.bench)
 app.command("stream")(spark_stream.stream)
 
 
