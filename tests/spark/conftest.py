@@ -14,10 +14,11 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (extra spark)")
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All on one worker of the run, which alone starts Spark."""
+    """Those that need Spark on one worker of the run, which alone starts it."""
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
