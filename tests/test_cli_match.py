@@ -271,10 +271,10 @@ class _Terminal:
 def test_bars_are_for_terminals_that_show_nothing_else(
     monkeypatch: pytest.MonkeyPatch, out: str, is_shown: bool
 ) -> None:
-    assert match._bars(Path(out)).disable
+    assert match.progress_bars(Path(out)).disable
     monkeypatch.setattr(match.sys, "stderr", _Terminal())
     monkeypatch.setattr(match.sys, "stdout", _Terminal())
-    assert match._bars(Path(out)).disable is not is_shown
+    assert match.progress_bars(Path(out)).disable is not is_shown
 
 
 # -- as a process ---------------------------------------------------------------------------------------

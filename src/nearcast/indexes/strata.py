@@ -222,7 +222,7 @@ class Strata(EntryIndex):
 
     def _details(self) -> dict[str, Any]:
         state = self._arrays.view.state
-        return {"keys": self._arrays.n_keys, "runs": int(state[N_RUNS]), "leaves": int(state[N_LEAVES])}
+        return {"keys": int(self._arrays.n_keys), "runs": int(state[N_RUNS]), "leaves": int(state[N_LEAVES])}
 
     def anatomy(self) -> Anatomy:
         """Every list measured; reads the whole structure once."""

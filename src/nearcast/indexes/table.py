@@ -98,7 +98,7 @@ class EntryTable:
         used = self._numbers.top
         sizes = {
             "boxes": self._boxes[:used].nbytes,
-            "terms": self._terms.nbytes + self._term_from[:used].nbytes + self._term_count[:used].nbytes,
+            "terms": int(self._terms.nbytes + self._term_from[:used].nbytes + self._term_count[:used].nbytes),
             "slots": self.generation[: self._slots.top].nbytes,
         }
         if self._several:
