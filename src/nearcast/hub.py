@@ -23,7 +23,7 @@ from nearcast.geo import Box, Region, Space, earth, point
 from nearcast.keeping.keeper import Keeper
 from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message, Subscription
+from nearcast.model import Id, Message, Subscription, Wish
 from nearcast.ranking import RankReport, Window
 from nearcast.ranking.board import Board, RankChange, Ranked
 from nearcast.records import read_id, read_message, read_wish
@@ -355,10 +355,32 @@ class Hub:
         identity = f"{subscriber}/{next(self._numbers)}" if id is None else id
         record = {"id": identity, "text": words, "lon": near[0], "lat": near[1], "k": k, "alpha": alpha}
         wish = read_wish({**record, "subscriber": subscriber}, self.space, self._analyzer)
+        self.rank_all([wish])
+        return wish.id
+
+    def rank_all(self, wishes: Sequence[Wish]) -> None:
+        """Many at once, all or none."""
         if self._board is None:
             self._board = Board.create(self._window, self.space, recorded=self._recorded)
-        self._board.rank([wish])
-        return wish.id
+        self._board.rank(wishes)
+
+    def wish(self, wish: Id) -> Wish:
+        return self._rankings().wish(wish)
+
+    def wishes(self) -> list[Wish]:
+        return [] if self._board is None else self._board.wishes(len(self._board))
+
+    def wishes_of(self, subscriber: Id) -> list[Wish]:
+        """The rankings that a subscriber keeps."""
+        return [] if self._board is None else self._board.wishes_of(subscriber)
+
+    @property
+    def rankings(self) -> int:
+        """How many are kept."""
+        return 0 if self._board is None else len(self._board)
+
+    def keeps_ranking(self, wish: Id) -> bool:
+        return self._board is not None and wish in self._board
 
     def unrank(self, wish: Id) -> None:
         self._rankings().unrank(wish)
@@ -383,7 +405,7 @@ class Hub:
         return [
             Delivery(
                 change.wish.id,
-                change.wish.id if change.wish.subscriber is None else change.wish.subscriber,
+                change.wish.receiver,
                 change.message,
                 "enter" if change.entered else "leave",
                 None if first_seq is None else first_seq + change.number,

@@ -64,3 +64,8 @@ class Wish:
     k: int
     alpha: float
     subscriber: Id | None = None
+
+    @property
+    def receiver(self) -> Id:
+        """The subscriber; a wish without one stands for itself."""
+        return self.id if self.subscriber is None else self.subscriber

@@ -147,3 +147,25 @@ def test_an_outbox_is_bounded() -> None:
         assert live.open("", "ana").is_closed
 
     asyncio.run(check())
+
+
+def test_what_is_on_disk_is_accepted_even_if_matching_fails(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.subscribe("j", "ana", "jazz")
+    hub = server.service.engine._hubs[""]
+
+    def broken(*_: object) -> None:
+        raise ArithmeticError("the index is broken")
+
+    with server.events("ana", after=0) as events:
+        with monkeypatch.context() as fault:
+            fault.setattr(hub, "deliver", broken)
+            told = server.publish("jazz", "blues")
+        assert (told["accepted"], told["last_seq"], told["deliveries"]) == (2, 2, None)
+        assert told["unmatched"] == "matching: the index is broken"
+        assert next(events)[1] == 1  # from the log
+        not_ready = server.client.get("/readyz")
+        assert (not_ready.status_code, not_ready.json()["status"]) == (503, "matching: the index is broken")
+        assert server.publish("jazz")["deliveries"] == 1
+        assert next(events)[1] == 3
+    assert server.client.get("/readyz").status_code == 200
+    assert "nearcast_batches_unmatched_total 1.0" in server.client.get("/metrics").text

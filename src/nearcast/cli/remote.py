@@ -88,7 +88,7 @@ def _publish_file(client: Client, file: Path) -> int:
                 rejected += sum(1 for line in part if line.strip())
                 continue
             accepted, rejected = accepted + told.accepted, rejected + told.rejected
-            deliveries += told.deliveries
+            deliveries += told.deliveries or 0
             for row in told.rejections:
                 typer.echo(f"rejected: {row['reason']}", err=True)
     typer.echo(f"{accepted:,} messages, {deliveries:,} deliveries, {rejected:,} rejected", err=True)
@@ -160,5 +160,8 @@ def _region(
 def _shown(event: Event, as_json: bool = False) -> str:
     if as_json:
         return json.dumps(event.feature, ensure_ascii=False)
+    subscriptions, sign = ",".join(event.subscriptions), {"enter": "+ ", "leave": "- "}.get(event.operation, "")
+    if event.operation == "current":
+        return f"{event.seq}  {subscriptions}  holds {len(event.feature['features'])} messages"
     words = event.text if event.text is not None else " ".join(event.feature["properties"]["terms"])
-    return f"{event.seq}  {','.join(event.subscriptions)}  {words}"
+    return f"{event.seq}  {subscriptions}  {sign}{words}"

@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from nearcast.client import calls
-from nearcast.client.calls import Accepted, Answer, Call, DryRun, Event, EventLines, Replayed, ServerError
+from nearcast.client.calls import Accepted, Answer, Call, DryRun, Event, EventLines, Ranked, Replayed, ServerError
 from nearcast.geo import Region
 
-__all__ = ["Accepted", "Answer", "AsyncClient", "Client", "DryRun", "Event", "Replayed", "ServerError"]
+__all__ = ["Accepted", "Answer", "AsyncClient", "Client", "DryRun", "Event", "Ranked", "Replayed", "ServerError"]
 
 SERVER = "http://127.0.0.1:8080"
 COME_BACK = 1.0
@@ -70,6 +70,24 @@ class Client:
     ) -> str:
         """Leave a standing wish; its id. With an id given it is exchanged for one that exists."""
         return self._do(calls.subscribe(subscriber, expression, within, id, expires, max_events))
+
+    def rank(
+        self,
+        subscriber: str,
+        words: str,
+        near: tuple[float, float],
+        *,
+        k: int = 10,
+        alpha: float = 0.5,
+        id: str | None = None,
+    ) -> str:
+        """Keep the k best recent messages about these words near this point; the ranking's id. Its changes come as
+        events `enter` and `leave`."""
+        return self._do(calls.rank(subscriber, words, near, k, alpha, id))
+
+    def ranking(self, id: str) -> list[Ranked]:
+        """The best now, best first."""
+        return self._do(calls.ranking(id))
 
     def unsubscribe(self, id: str) -> None:
         self._do(calls.unsubscribe(id))
@@ -127,7 +145,7 @@ class Client:
                     for line in answer.iter_lines():
                         event = lines.take(line)
                         if event is not None:
-                            after = event.seq
+                            after = after if event.more else event.seq
                             yield event
             except httpx.TransportError as error:
                 if not is_known:
@@ -166,6 +184,21 @@ class AsyncClient:
         max_events: int | None = None,
     ) -> str:
         return await self._do(calls.subscribe(subscriber, expression, within, id, expires, max_events))
+
+    async def rank(
+        self,
+        subscriber: str,
+        words: str,
+        near: tuple[float, float],
+        *,
+        k: int = 10,
+        alpha: float = 0.5,
+        id: str | None = None,
+    ) -> str:
+        return await self._do(calls.rank(subscriber, words, near, k, alpha, id))
+
+    async def ranking(self, id: str) -> list[Ranked]:
+        return await self._do(calls.ranking(id))
 
     async def unsubscribe(self, id: str) -> None:
         await self._do(calls.unsubscribe(id))
@@ -218,7 +251,7 @@ class AsyncClient:
                     async for line in answer.aiter_lines():
                         event = lines.take(line)
                         if event is not None:
-                            after = event.seq
+                            after = after if event.more else event.seq
                             yield event
             except httpx.TransportError as error:
                 if not is_known:

@@ -17,6 +17,7 @@ from nearcast.records import region_fields
 T = TypeVar("T")
 
 NDJSON = {"content-type": "application/x-ndjson"}
+OPERATIONS = frozenset({"match", "enter", "leave", "current"})
 
 
 class ServerError(NearcastError):
@@ -33,20 +34,33 @@ class Accepted(NamedTuple):
     rejections: list[dict[str, Any]]  # line and reason, the first of them
     first_seq: int | None
     last_seq: int | None
-    deliveries: int
+    deliveries: int | None  # None: on disk, but matching failed; readers get them from the log
+    unmatched: str | None = None
 
 
 class Event(NamedTuple):
-    """One message for one subscriber. `seq` is its number in the log: acknowledge it, or go on behind it."""
+    """One message for one subscriber, that matched (`match`), or came into or out of a ranking (`enter`, `leave`).
+
+    `seq` is a position in the log: acknowledge it, or go on behind it, when there is no `more` of it. With
+    `current` the whole of one ranking is told: `feature` is a FeatureCollection, best first.
+    """
 
     seq: int
     subscriptions: list[str]
     feature: dict[str, Any]  # GeoJSON: id, geometry, properties with text, ts, payload
+    operation: str = "match"
+    scores: tuple[float, ...] = ()  # of rankings, beside subscriptions
+    more: bool = False
 
     @property
     def text(self) -> str | None:
-        text: str | None = self.feature["properties"]["text"]
+        text: str | None = self.feature.get("properties", {}).get("text")
         return text
+
+
+class Ranked(NamedTuple):
+    feature: dict[str, Any]  # as that of an event
+    score: float
 
 
 class Replayed(NamedTuple):
@@ -119,6 +133,20 @@ def subscribe(
     return Call(method, path, lambda answer: str(answer.json()["id"]), body=body)
 
 
+def rank(subscriber: str, words: str, near: tuple[float, float], k: int, alpha: float, id: str | None) -> Call[str]:
+    body = {"kind": "rank", "subscriber": subscriber, "text": words, "k": k, "alpha": alpha}
+    body |= {"lon": near[0], "lat": near[1]}
+    method, path = ("POST", "/v1/subscriptions") if id is None else ("PUT", f"/v1/subscriptions/{quoted(id)}")
+    return Call(method, path, lambda answer: str(answer.json()["id"]), body=body)
+
+
+def ranking(id: str) -> Call[list[Ranked]]:
+    def read(answer: httpx.Response) -> list[Ranked]:
+        return [Ranked(feature, feature["nearcast"]["score"]) for feature in answer.json()["features"]]
+
+    return Call("GET", "/v1/current", read, {"id": id})
+
+
 def unsubscribe(id: str) -> Call[None]:
     return Call("DELETE", f"/v1/subscriptions/{quoted(id)}", _nothing)
 
@@ -171,7 +199,8 @@ def acknowledge(subscriber: str, seq: int) -> Call[None]:
 
 def event_from(value: Mapping[str, Any]) -> Event:
     told = value["data"]["nearcast"]
-    return Event(told["seq"], told["subscriptions"], value["data"])
+    scores = tuple(told.get("scores", ()))
+    return Event(told["seq"], told["subscriptions"], value["data"], told["operation"], scores, told.get("more", False))
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,4 +228,4 @@ class EventLines:
             self._fields[name] = value.removeprefix(" ")
             return None
         fields, self._fields = self._fields, {}
-        return event_from(json.loads(fields["data"])) if fields.get("event") == "match" else None
+        return event_from(json.loads(fields["data"])) if fields.get("event") in OPERATIONS else None

@@ -54,6 +54,7 @@ class Board:
         self._idf = Idf() if recorded is None else Idf(recorded.idf(), math.log1p(seen))
         self._slots: dict[Id, int] = {}
         self._wishes: dict[int, Wish] = {}  # by slot
+        self._of: dict[Id, dict[Id, None]] = {}  # ids by subscriber, in order
         self._messages: deque[Message] = deque()
         self._first = 0  # number of the first of them
 
@@ -79,6 +80,12 @@ class Board:
         """The first so many wishes."""
         return [self._wishes[slot] for slot in islice(self._slots.values(), most)]
 
+    def wish(self, wish: Id) -> Wish:
+        return self._wishes[self._slot(wish)]
+
+    def wishes_of(self, subscriber: Id) -> list[Wish]:
+        return [self.wish(identity) for identity in self._of.get(subscriber, ())]
+
     def rank(self, wishes: Sequence[Wish]) -> None:
         """Take wishes in, all or none; ask `ranking` for their first results."""
         ids = [wish.id for wish in wishes]
@@ -88,11 +95,15 @@ class Board:
         slots = self._ranker.subscribe(WishColumns.from_values(wishes, self._lexicon, self._idf))
         for wish, slot in zip(wishes, slots.tolist(), strict=True):
             self._slots[wish.id], self._wishes[slot] = slot, wish
+            self._of.setdefault(wish.receiver, {})[wish.id] = None
 
     def unrank(self, wish: Id) -> None:
         slot = self._slot(wish)
         self._ranker.unsubscribe([slot])
-        del self._slots[wish], self._wishes[slot]
+        receiver = self._wishes[slot].receiver
+        del self._slots[wish], self._wishes[slot], self._of[receiver][wish]
+        if not self._of[receiver]:
+            del self._of[receiver]
 
     def ranking(self, wish: Id) -> list[Ranked]:
         """The best messages now, best first."""

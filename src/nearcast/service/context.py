@@ -28,6 +28,7 @@ class Service:
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.settings = settings
+        self.metrics = Metrics()
         self.store = open_store(settings.store)
         try:
             self.live = Live(asyncio.get_running_loop(), settings.limits.outbox)
@@ -42,12 +43,13 @@ class Service:
         except BaseException:
             self.store.close()
             raise
-        self.metrics = Metrics()
         self.couriers = Couriers(self.engine, self.live, self.metrics, settings)
         self._watch()
         self._intakes: dict[str, Intake] = {}
 
-    def _hand_over(self, tenant: str, events: list[Event]) -> None:
+    def _hand_over(self, tenant: str, events: list[Event] | None) -> None:
+        if events is None:
+            self.metrics.unmatched.inc()
         self.live.hand_over(tenant, events)
 
     def _watch(self) -> None:

@@ -28,17 +28,27 @@ GROUP = 50_000
 
 
 class Event(NamedTuple):
-    """One message for one subscriber, with all of its subscriptions that wanted it."""
+    """One message for one subscriber, with all of its subscriptions that it matches, or enters or leaves.
+
+    `seq` is the message that brought the event: with `match` this one, with `leave` a later one. The position
+    `seq` is reached with the last event of that number; those before it say that there are `more`.
+    """
 
     subscriber: Id
     seq: int
     message: Message
     subscriptions: tuple[Id, ...]
+    operation: str = "match"
+    scores: tuple[float, ...] = ()  # of rankings, beside subscriptions
+    more: bool = False
 
 
 class Published(NamedTuple):
+    """What became of messages that are on disk. Without matching, readers get them from the log."""
+
     first_seq: int
-    deliveries: int
+    deliveries: int | None
+    unmatched: str | None = None  # why matching failed
 
 
 @dataclass(slots=True)
@@ -64,8 +74,8 @@ class _Job:
         self.loop.call_soon_threadsafe(tell)
 
 
-Listener = Callable[[str, list[Event]], None]
-"""Called on the engine's thread with a tenant's events, in message order."""
+Listener = Callable[[str, list[Event] | None], None]
+"""Called on the engine's thread with a tenant's events, in message order; None: the log knows, matching failed."""
 
 
 class Engine:
@@ -205,20 +215,43 @@ class Engine:
         try:
             deliveries = self.hub(job.tenant).deliver(job.messages, first_seq)
             self._listener(job.tenant, _events(deliveries))
-        except Exception as error:  # logged: replay will find what could not be delivered now
-            self.failure = str(error)
-            job.settle(None, error)
+        except Exception as error:  # on disk all the same: readers are sent to the log, which is matched apart
+            self.failure = f"matching: {error or type(error).__name__}"
+            self._listener(job.tenant, None)
+            job.settle(Published(first_seq, None, self.failure))
         else:
             job.settle(Published(first_seq, len(deliveries)))
 
 
 def _events(deliveries: Sequence[Delivery]) -> list[Event]:
-    """One event for each subscriber and message, in message order."""
-    grouped: dict[tuple[int, Id], list[Delivery]] = {}
+    """One event for each subscriber, message and operation, in the order of seq."""
+    grouped: dict[tuple[int, Id, str, int], list[Delivery]] = {}
+    changes = False
     for delivery in deliveries:
         assert delivery.seq is not None
-        grouped.setdefault((delivery.seq, delivery.subscriber), []).append(delivery)
-    return [
-        Event(subscriber, seq, several[0].message, tuple(delivery.subscription for delivery in several))
-        for (seq, subscriber), several in grouped.items()
+        key = delivery.seq, delivery.subscriber, delivery.operation, id(delivery.message)
+        grouped.setdefault(key, []).append(delivery)
+        changes = changes or delivery.operation != "match"
+    events = [
+        Event(
+            subscriber,
+            seq,
+            several[0].message,
+            tuple(delivery.subscription for delivery in several),
+            operation,
+            tuple(delivery.score for delivery in several if delivery.score is not None),
+        )
+        for (seq, subscriber, operation, _), several in grouped.items()
     ]
+    return _with_more(sorted(events, key=lambda event: event.seq)) if changes else events
+
+
+def _with_more(events: list[Event]) -> list[Event]:
+    """All but the last event of each subscriber and seq say that there are more."""
+    seen: set[tuple[int, Id]] = set()
+    for place in range(len(events) - 1, -1, -1):
+        key = events[place].seq, events[place].subscriber
+        if key in seen:
+            events[place] = events[place]._replace(more=True)
+        seen.add(key)
+    return events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearcast.errors import NearcastError
 from nearcast.hub import UnknownSubscriptionError
+from nearcast.ranking.board import UnknownWishError
 from nearcast.store import StoreError
 
 
@@ -44,6 +45,7 @@ STATUS: tuple[tuple[type[NearcastError], int], ...] = (
     (ForbiddenError, 403),
     (NotFoundError, 404),
     (UnknownSubscriptionError, 404),
+    (UnknownWishError, 404),
     (ConflictError, 409),
     (TooLargeError, 413),
     (MediaTypeError, 415),

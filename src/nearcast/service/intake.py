@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -13,9 +14,10 @@ from nearcast.errors import NearcastError, RowError
 from nearcast.files import MESSAGES, SUBSCRIPTIONS, Role, Row
 from nearcast.files.readers import NdjsonRows
 from nearcast.geo import MultiPolygon, Polygon, Region, Space
-from nearcast.model import Message, Subscription
-from nearcast.records import read_message, read_subscription
+from nearcast.model import Message, Subscription, Wish
+from nearcast.records import read_message, read_subscription, read_wish
 from nearcast.service.faults import MediaTypeError, TooLargeError
+from nearcast.service.kinds import KINDS, Standing
 from nearcast.service.settings import Limits
 from nearcast.text import Analyzer
 
@@ -30,12 +32,24 @@ MEDIA_TYPES = {
 
 T = TypeVar("T")
 
+FOREIGN = {  # fields that only another kind has: a slip. Other columns of a file are nobody's concern.
+    "match": ("text", "k", "alpha"),
+    "rank": ("expression", "region", "west", "south", "east", "north", "radius_m", "expires", "max_events"),
+}
+
 
 class Refused(NamedTuple):
     """A row that was left out: its line (from 1), and why."""
 
     line: int
     reason: str
+
+
+class Line(NamedTuple, Generic[T]):
+    """A value, and the line it stands on."""
+
+    number: int
+    value: T
 
 
 class Intake:
@@ -45,15 +59,29 @@ class Intake:
         self._space, self._analysis, self._limits = space, analysis, limits
 
     def messages(self, body: bytes, media_type: str) -> tuple[list[Message], list[Refused]]:
-        return self._served(self._rows(body, media_type, MESSAGES), self.message)
+        served, refused = self._served(self._rows(body, media_type, MESSAGES), self.message)
+        return [row.value for row in served], refused
 
-    def subscriptions(self, body: bytes, media_type: str) -> tuple[list[Subscription], list[Refused]]:
-        return self._served(self._rows(body, media_type, SUBSCRIPTIONS), self.subscription)
+    def wishes(self, body: bytes, media_type: str) -> tuple[list[Line[Standing]], list[Refused]]:
+        return self._served(self._rows(body, media_type, SUBSCRIPTIONS), self.wish)
 
     def message(self, record: Mapping[str, Any]) -> Message:
         read = read_message(record, self._space, self._analysis)
         _at_most(len(read.text or ""), self._limits.text_characters, "text", "characters")
         return Message(read.id, read.tokens, read.place, read.ts, read.text, self._payload(record))
+
+    def wish(self, record: Mapping[str, Any]) -> Standing:
+        """By its `kind`; match unless given."""
+        kind = record.get("kind", "match") if isinstance(record, Mapping) else "match"
+        if kind not in KINDS:
+            raise RowError(f"kind: {str(kind)[:40]!r} given; there are {', '.join(KINDS)}")
+        _refuse_foreign(record, kind)
+        return self.ranking(record) if kind == "rank" else self.subscription(record)
+
+    def ranking(self, record: Mapping[str, Any]) -> Wish:
+        wish = read_wish(record, self._space, self._analysis)
+        _at_most(len(wish.words), self._limits.wished, "text", "words")
+        return replace(wish, id=str(wish.id), subscriber=str(wish.receiver))
 
     def subscription(self, record: Mapping[str, Any]) -> Subscription:
         """Ids are text here: they stand in addresses. An integer is its decimal digits."""
@@ -85,8 +113,10 @@ class Intake:
             body = b" ".join(body.splitlines())  # one value, on however many lines
         return NdjsonRows(io.BytesIO(body), role, "the body", len(body))
 
-    def _served(self, rows: Iterable[Row], read: Callable[[Mapping[str, Any]], T]) -> tuple[list[T], list[Refused]]:
-        values: list[T] = []
+    def _served(
+        self, rows: Iterable[Row], read: Callable[[Mapping[str, Any]], T]
+    ) -> tuple[list[Line[T]], list[Refused]]:
+        values: list[Line[T]] = []
         refused: list[Refused] = []
         for row in rows:
             if len(values) + len(refused) >= self._limits.rows:
@@ -94,10 +124,16 @@ class Intake:
             try:
                 if row.record is None:
                     raise RowError(row.reason)
-                values.append(read(row.record))
+                values.append(Line(row.line, read(row.record)))
             except NearcastError as error:
                 refused.append(Refused(row.line, str(error)))
         return values, refused
+
+
+def _refuse_foreign(record: Mapping[str, Any], kind: str) -> None:
+    for name in FOREIGN[kind]:
+        if record.get(name) is not None:
+            raise RowError(f"{name}: given; a wish of kind {kind} has none")
 
 
 def vertices(region: Region) -> int:

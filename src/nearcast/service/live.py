@@ -15,6 +15,7 @@ from nearcast.hub import Hub
 from nearcast.keeping.rematch import Chunk, Rematch
 from nearcast.model import Id
 from nearcast.service.engine import Engine, Event
+from nearcast.service.kinds import Current, all_current
 
 
 class Gap(NamedTuple):
@@ -36,15 +37,20 @@ class Outbox:
 
     def put(self, event: Event) -> bool:
         """False if there was no room: what waited is dropped, and the reader goes on from the log."""
-        self._news.set()
         if self.is_behind:
             return True
+        self._news.set()
         if len(self._events) < self._most:
             self._events.append(event)
             return True
+        self.send_back()
+        return False
+
+    def send_back(self) -> None:
+        """To the log."""
         self._events.clear()
         self.is_behind = True
-        return False
+        self._news.set()
 
     def take(self) -> list[Event]:
         taken = list(self._events)
@@ -81,10 +87,18 @@ class Live:
     def open_streams(self) -> int:
         return sum(map(len, self._outboxes.values()))
 
-    def hand_over(self, tenant: str, events: list[Event]) -> None:
-        """Called on the engine's thread."""
-        if events and self._outboxes:
+    def hand_over(self, tenant: str, events: list[Event] | None) -> None:
+        """Called on the engine's thread. None: nobody knows who is concerned, so everybody looks into the log."""
+        if events is None:
+            self._loop.call_soon_threadsafe(self._send_back, tenant)
+        elif events and self._outboxes:
             self._loop.call_soon_threadsafe(self._distribute, tenant, events)
+
+    def _send_back(self, tenant: str) -> None:
+        for (owner, _), readers in self._outboxes.items():
+            for outbox in readers if owner == tenant else ():
+                outbox.send_back()
+                self.fallbacks += 1
 
     def _distribute(self, tenant: str, events: list[Event]) -> None:
         for event in events:
@@ -114,8 +128,12 @@ class Live:
 
 async def stream(
     engine: Engine, live: Live, tenant: str, subscriber: Id, after: int | None, ping: float
-) -> AsyncGenerator[Event | Gap | None]:
-    """Events behind `after` (None: from now on), then live ones; None now and then as a sign of life."""
+) -> AsyncGenerator[Event | Current | Gap | None]:
+    """Events behind `after` (None: from now on), then live ones; None when all is given, and every `ping` seconds.
+
+    Matches that were missed come from the log. Of wishes that change by themselves (rankings) the reader gets
+    what they hold now instead, then changes again.
+    """
     outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
     try:
         now = await engine.call(tenant, _last_seq)
@@ -129,21 +147,23 @@ async def stream(
                         position = item
                     else:
                         yield item
-            for event in outbox.take():
-                if event.seq > position:
+            done = position
+            for event in outbox.take():  # all events of a message are put at once, so they are taken at once
+                if event.seq > done:
                     position = event.seq
                     yield event
             if not outbox.is_behind and not outbox.is_closed:
+                yield None
                 await outbox.wait(ping)
-                if not outbox.is_behind:
-                    yield None
     finally:
         live.leave(tenant, subscriber, outbox)
 
 
-async def _missed(engine: Engine, tenant: str, subscriber: Id, after: int) -> AsyncIterator[Event | Gap | int]:
+async def _missed(
+    engine: Engine, tenant: str, subscriber: Id, after: int
+) -> AsyncIterator[Event | Current | Gap | int]:
     """The log behind `after` up to what is there now: events, and how far it is done."""
-    up_to = await engine.call(tenant, _last_seq)
+    up_to, changing = await engine.call(tenant, lambda hub: (hub.last_seq, all_current(hub, subscriber)))
     first = engine.store.log.first_seq
     if after < first - 1:
         yield Gap(after, first - 1)
@@ -155,6 +175,8 @@ async def _missed(engine: Engine, tenant: str, subscriber: Id, after: int) -> As
             for event in events_of(chunk, subscriber):
                 yield event
             yield chunk.position
+    for wish in changing:
+        yield wish
 
 
 async def _chunks(past: Rematch, after: int, up_to: int) -> AsyncIterator[Chunk]:

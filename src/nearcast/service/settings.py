@@ -12,6 +12,7 @@ class Limits:
     text_characters: int = 100_000
     vertices: int = 10_000  # of a polygon or multipolygon
     payload_bytes: int = 64 << 10
+    wished: int = 1_000  # words of a ranking
     pending: int = 200_000  # messages that wait to be written; above it publishers are told to come later
     outbox: int = 1_000  # events that wait for one reader; above it the reader goes on from the log
     replay: int = 10_000  # events in one answer of replay

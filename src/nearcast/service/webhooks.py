@@ -11,6 +11,7 @@ import base64
 import contextlib
 import hashlib
 import hmac
+import json
 import random
 from collections.abc import Callable
 from enum import Enum
@@ -18,10 +19,11 @@ from enum import Enum
 import httpx
 
 from nearcast.service.engine import Engine, Event
+from nearcast.service.kinds import Current, all_current
 from nearcast.service.live import Live, events_of, stream
 from nearcast.service.metrics import Metrics
 from nearcast.service.settings import Settings
-from nearcast.service.wire import event_json
+from nearcast.service.wire import current_value, event_value
 from nearcast.store import StoreError
 from nearcast.store.access import DeadLetter, Webhook
 
@@ -104,19 +106,26 @@ class Couriers:
         letters = await asyncio.to_thread(self._webhooks.dead_letters, webhook.tenant, webhook.id)
         taken = 0
         for letter in letters:
-            event = await self._event_again(webhook, letter.seq)
-            if event is not None and (await self._post(webhook, event))[0] is Outcome.TAKEN:
+            events = await self._events_again(webhook, letter.seq)
+            if events and await self._all_taken(webhook, events):
                 await asyncio.to_thread(self._webhooks.forget_letter, webhook.tenant, webhook.id, letter.seq)
                 self._metrics.delivered.labels("webhook").inc()
                 taken += 1
         return taken, len(letters) - taken
 
-    async def _event_again(self, webhook: Webhook, seq: int) -> Event | None:
-        """The event of this message, from the log; None if the log has it no more."""
-        hub = await self._engine.call(webhook.tenant, lambda held: held)
-        past = await asyncio.to_thread(hub.past_of, webhook.subscriber, seq - 1)
+    async def _events_again(self, webhook: Webhook, seq: int) -> list[Event | Current]:
+        """The match of this message, from the log, and what the subscriber's changing wishes hold now."""
+        subscriber = webhook.subscriber
+        hub, changing = await self._engine.call(webhook.tenant, lambda held: (held, all_current(held, subscriber)))
+        past = await asyncio.to_thread(hub.past_of, subscriber, seq - 1)
         chunk = await asyncio.to_thread(past.chunk, seq - 1, seq)
-        return next(iter(events_of(chunk, webhook.subscriber)), None)
+        return [*events_of(chunk, subscriber), *changing]
+
+    async def _all_taken(self, webhook: Webhook, events: list[Event | Current]) -> bool:
+        for event in events:
+            if (await self._post(webhook, event))[0] is not Outcome.TAKEN:
+                return False
+        return True
 
     # -- one courier --------------------------------------------------------------------------------
 
@@ -144,16 +153,16 @@ class Couriers:
         )
         async with contextlib.aclosing(reading) as items:
             async for item in items:
-                if isinstance(item, Event):
+                if isinstance(item, Event | Current):
                     if not await self._deliver(webhook, item):
                         return False
-                    done = item.seq
+                    done = item.seq if _is_last(item) else done
                 if done > written and (item is None or done - written >= CURSOR_EVERY):
                     await asyncio.to_thread(self._cursors.advance, room, webhook.id, done)
                     written = done
         return True
 
-    async def _deliver(self, webhook: Webhook, event: Event) -> bool:
+    async def _deliver(self, webhook: Webhook, event: Event | Current) -> bool:
         """Try until it is taken or the schedule ends; False if the endpoint is gone."""
         reason, attempts = "", 0
         for delay in (*self._settings.retry_seconds, None):
@@ -173,9 +182,10 @@ class Couriers:
         self._metrics.dead_letters.inc()
         return True
 
-    async def _post(self, webhook: Webhook, event: Event) -> tuple[Outcome, str]:
-        body = event_json(event).encode()
-        headers = signed_headers(webhook.secret, f"msg_{webhook.id}_{event.seq}", int(self._engine.clock()), body)
+    async def _post(self, webhook: Webhook, event: Event | Current) -> tuple[Outcome, str]:
+        value = event_value(event) if isinstance(event, Event) else current_value(event)
+        body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        headers = signed_headers(webhook.secret, _identity(webhook, value["id"]), int(self._engine.clock()), body)
         try:
             async with self._client.stream("POST", webhook.url, content=body, headers=headers) as answer:
                 status = answer.status_code  # the answer's body is nobody's concern, however long
@@ -184,6 +194,17 @@ class Couriers:
         if 200 <= status < 300:
             return Outcome.TAKEN, ""
         return Outcome.GONE if status == 410 else Outcome.FAILED, f"status {status}"
+
+
+def _is_last(item: Event | Current) -> bool:
+    """Whether everything of its seq has come with it."""
+    return isinstance(item, Event) and not item.more
+
+
+def _identity(webhook: Webhook, event_id: str) -> str:
+    """Of printable ASCII, whatever is in the id of a message."""
+    plain = event_id if event_id.isdigit() else hashlib.sha256(event_id.encode()).hexdigest()[:32]
+    return f"msg_{webhook.id}_{plain}"
 
 
 def _cursor_room(webhook: Webhook) -> str:

@@ -45,7 +45,7 @@ async def publish(request: Request, service: Serving, caller: Calling) -> Accept
     service.gate.spend(caller, len(messages))
     published = await service.engine.publish(caller.tenant, messages) if messages else Published(0, 0)
     service.metrics.accepted.inc(len(messages))
-    service.metrics.matched.inc(published.deliveries)
+    service.metrics.matched.inc(published.deliveries or 0)
     service.metrics.publish_seconds.observe(time.perf_counter() - started)
     first = published.first_seq if messages else None
     return Accepted(
@@ -55,6 +55,7 @@ async def publish(request: Request, service: Serving, caller: Calling) -> Accept
         first_seq=first,
         last_seq=None if first is None else first + len(messages) - 1,
         deliveries=published.deliveries,
+        unmatched=published.unmatched,
     )
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearcast.service.kinds import Kind
+
 ID = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\\u0000]+$")]
 Seq = Annotated[int, Field(ge=0, le=2**62)]
 Time = Annotated[float, Field(ge=0, le=253402300799)]
@@ -40,7 +42,13 @@ class Wish(BaseModel):
 
 
 class WishFor(Wish):
+    """Of kind `match` as above; of kind `rank`: `text` or `terms`, `lon`, `lat`, `k`, `alpha`."""
+
+    kind: Kind = "match"
     subscriber: ID
+    text: str | None = Field(None, max_length=10_000, description="Of a ranking: what it is about")
+    k: int | None = Field(None, ge=1, le=10_000, description="Of a ranking: how many of the best; 10")
+    alpha: float | None = Field(None, ge=0, le=1, description="Of a ranking: weight of nearness against words; 0.5")
     expires: float | str | None = Field(None, description="Event time: later messages are not delivered")
     max_events: int | None = Field(None, ge=1, le=2**53)
 
@@ -54,6 +62,16 @@ class Subscribed(BaseModel):
 
     id: str
     subscriber: str
+    kind: Kind
+
+
+class Holding(BaseModel):
+    """What a wish holds now, best first: GeoJSON Features, of a ranking with their score."""
+
+    id: str
+    kind: Kind
+    seq: int = Field(description="After this message")
+    features: list[dict[str, Any]]
 
 
 class Subscriptions(BaseModel):
@@ -72,7 +90,8 @@ class Accepted(BaseModel):
     rejections: list[Refusal] = Field(description="The first of them")
     first_seq: int | None = Field(description="Number of the first accepted message in the log; the others follow")
     last_seq: int | None
-    deliveries: int
+    deliveries: int | None = Field(description="null: on disk, but not matched; readers get them from the log")
+    unmatched: str | None = Field(None, description="Why matching failed, if it did")
 
 
 class Place(BaseModel):

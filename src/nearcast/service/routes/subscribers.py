@@ -16,9 +16,10 @@ from nearcast.service.access import Caller
 from nearcast.service.context import Calling, Service, Serving
 from nearcast.service.engine import Event
 from nearcast.service.intake import NDJSON
+from nearcast.service.kinds import Current
 from nearcast.service.live import Gap, events_of, stream
 from nearcast.service.routes.models import ID, Cursor, Seq, Time
-from nearcast.service.wire import event_json
+from nearcast.service.wire import current_json, event_json
 
 router = APIRouter(prefix="/v1", tags=["subscribers"])
 
@@ -50,14 +51,24 @@ async def events(
 async def _sse(service: Service, tenant: str, subscriber: str, after: int | None) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     ping = service.settings.ping_seconds
+    is_quiet = True  # nothing was sent since the last sign of life
     async for item in stream(service.engine, service.live, tenant, subscriber, after, ping):
-        if item is None:
-            yield ":\n\n"
-        elif isinstance(item, Gap):
-            yield f"event: gap\ndata: {json.dumps(item._asdict())}\n\n"
-        else:
-            yield f"id: {item.seq}\nevent: match\ndata: {event_json(item)}\n\n"
+        if item is not None:
+            yield _sse_lines(item)
             service.metrics.delivered.labels("sse").inc()
+        elif is_quiet:
+            yield ":\n\n"
+        is_quiet = item is None
+
+
+def _sse_lines(item: Event | Current | Gap) -> str:
+    """The id is a position: only the last event of a message has one, so that nobody goes on in the middle."""
+    if isinstance(item, Gap):
+        return f"event: gap\ndata: {json.dumps(item._asdict())}\n\n"
+    if isinstance(item, Current):
+        return f"event: current\ndata: {current_json(item)}\n\n"
+    position = "" if item.more else f"id: {item.seq}\n"
+    return f"{position}event: {item.operation}\ndata: {event_json(item)}\n\n"
 
 
 @router.websocket("/socket")
@@ -86,8 +97,8 @@ async def _send(websocket: WebSocket, service: Service, tenant: str, subscriber:
     async for item in stream(service.engine, service.live, tenant, subscriber, after, service.settings.ping_seconds):
         if isinstance(item, Gap):
             await websocket.send_text(json.dumps({"type": "nearcast.gap", **item._asdict()}))
-        elif isinstance(item, Event):
-            await websocket.send_text(event_json(item))
+        elif item is not None:
+            await websocket.send_text(event_json(item) if isinstance(item, Event) else current_json(item))
             service.metrics.delivered.labels("websocket").inc()
 
 

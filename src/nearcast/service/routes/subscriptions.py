@@ -11,15 +11,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from nearcast.errors import RowError
 from nearcast.hub import Hub
 from nearcast.model import Subscription
+from nearcast.service import kinds
 from nearcast.service.access import Caller
 from nearcast.service.context import Calling, Serving, body_of
 from nearcast.service.faults import ConflictError
-from nearcast.service.intake import NDJSON, Refused
+from nearcast.service.intake import NDJSON, Line, Refused
 from nearcast.service.routes.messages import BODY, shown
-from nearcast.service.routes.models import ID, Imported, NewSubscription, Subscribed, Subscriptions, WishFor
-from nearcast.service.wire import subscription_record
+from nearcast.service.routes.models import ID, Holding, Imported, NewSubscription, Subscribed, Subscriptions, WishFor
+from nearcast.service.wire import holding, standing_record
 from nearcast.text import analyzer
 
 router = APIRouter(prefix="/v1", tags=["subscriptions"])
@@ -47,15 +49,15 @@ async def _put(
     record: dict[str, Any], service: Serving, caller: Caller, *, replace: bool
 ) -> tuple[dict[str, Any], bool]:
     caller.need("subscribe")
-    wish = (await service.intake(caller.tenant)).subscription(record)
+    wish = (await service.intake(caller.tenant)).wish(record)
 
     def register(hub: Hub) -> tuple[dict[str, Any], bool]:
-        is_new = wish.id not in hub
+        is_new = not kinds.is_held(hub, wish.id)
         if not is_new and not replace:
             raise ConflictError(f"subscription {wish.id!r} exists; PUT exchanges it")
-        caller.room_for(int(is_new), len(hub))
-        hub.subscribe_all([wish], replace=True)
-        return subscription_record(wish, analyzer(hub.lexicon.analyzer)), is_new
+        caller.room_for(int(is_new), kinds.held(hub))
+        kinds.put(hub, [wish])
+        return _record(hub, wish), is_new
 
     return await service.engine.call(caller.tenant, register)
 
@@ -65,20 +67,35 @@ async def of_subscriber(service: Serving, caller: Calling, subscriber: Annotated
     """All of one subscriber."""
     caller.need("read")
     return await service.engine.call(
-        caller.tenant, lambda hub: {"subscriptions": [_record(hub, wish) for wish in hub.subscriptions_of(subscriber)]}
+        caller.tenant, lambda hub: {"subscriptions": [_record(hub, wish) for wish in kinds.of(hub, subscriber)]}
     )
+
+
+@router.get("/current", response_model=Holding)
+async def current(service: Serving, caller: Calling, id: Annotated[ID, Query()]) -> Holding:
+    """What a ranking holds now. Its changes come with the subscriber's events, as `enter` and `leave`."""
+    caller.need("read")
+
+    def look(hub: Hub) -> kinds.Current:
+        wish = kinds.get(hub, id)
+        if isinstance(wish, Subscription):
+            raise RowError(f"subscription {id!r} is of kind match and holds nothing; a ranking needed")
+        return kinds.current(hub, wish)
+
+    held = await service.engine.call(caller.tenant, look)
+    return Holding(id=id, kind=kinds.kind_of(held.wish), seq=held.seq, features=holding(held))
 
 
 @router.get("/subscriptions/{id:path}", response_model=Subscribed)
 async def get(id: Identity, service: Serving, caller: Calling) -> dict[str, Any]:
     caller.need("read")
-    return await service.engine.call(caller.tenant, lambda hub: _record(hub, hub.subscription(id)))
+    return await service.engine.call(caller.tenant, lambda hub: _record(hub, kinds.get(hub, id)))
 
 
 @router.delete("/subscriptions/{id:path}", status_code=204)
 async def delete(id: Identity, service: Serving, caller: Calling) -> None:
     caller.need("subscribe")
-    await service.engine.call(caller.tenant, lambda hub: hub.unsubscribe(id))
+    await service.engine.call(caller.tenant, lambda hub: kinds.remove(hub, id))
 
 
 @router.post("/import/subscriptions", response_model=Imported, openapi_extra=BODY)
@@ -88,26 +105,31 @@ async def take_in(request: Request, service: Serving, caller: Calling, replace: 
     body = await body_of(request, service)
     intake = await service.intake(caller.tenant)
     media_type = request.headers.get("content-type", NDJSON)
-    wishes, refused = await asyncio.to_thread(intake.subscriptions, body, media_type)
+    wishes, refused = await asyncio.to_thread(intake.wishes, body, media_type)
     taken, more = await service.engine.call(caller.tenant, lambda hub: _registered(hub, wishes, replace, caller))
-    refused += more
+    refused = sorted(refused + more)
     service.metrics.rejected.labels("subscription").inc(len(refused))
     return Imported(accepted=taken, rejected=len(refused), rejections=shown(refused))
 
 
-def _registered(hub: Hub, wishes: list[Subscription], replace: bool, caller: Caller) -> tuple[int, list[Refused]]:
-    """Of an id that is given twice the first is taken. Rejections here name the id: lines are not known any more."""
-    chosen: dict[Any, Subscription] = {}
+def _registered(
+    hub: Hub, wishes: list[Line[kinds.Standing]], replace: bool, caller: Caller
+) -> tuple[int, list[Refused]]:
+    """Of an id that is given twice the first is taken."""
+    chosen: dict[Any, kinds.Standing] = {}
     refused: list[Refused] = []
-    for wish in wishes:
+    new = 0
+    for line, wish in wishes:
+        is_held = kinds.is_held(hub, wish.id)
         if wish.id in chosen:
-            refused.append(Refused(0, f"subscription {wish.id!r} is given twice; the first was taken"))
-        elif wish.id in hub and not replace:
-            refused.append(Refused(0, f"subscription {wish.id!r} exists; replace=true exchanges it"))
+            refused.append(Refused(line, f"subscription {wish.id!r} is given twice; the first was taken"))
+        elif is_held and not replace:
+            refused.append(Refused(line, f"subscription {wish.id!r} exists; replace=true exchanges it"))
         else:
             chosen[wish.id] = wish
-    caller.room_for(sum(identity not in hub for identity in chosen), len(hub))
-    hub.subscribe_all(list(chosen.values()), replace=replace)
+            new += not is_held
+    caller.room_for(new, kinds.held(hub))
+    kinds.put(hub, list(chosen.values()))
     return len(chosen), refused
 
 
@@ -116,7 +138,7 @@ async def give_out(service: Serving, caller: Calling) -> StreamingResponse:
     """All subscriptions as NDJSON, as import reads them."""
     caller.need("read")
     hub = await service.hub(caller.tenant)
-    wishes = await service.engine.call(caller.tenant, lambda held: held.subscriptions())
+    wishes = await service.engine.call(caller.tenant, kinds.all_of)
 
     def lines() -> Iterator[str]:
         for wish in wishes:
@@ -125,5 +147,5 @@ async def give_out(service: Serving, caller: Calling) -> StreamingResponse:
     return StreamingResponse(lines(), media_type=NDJSON)
 
 
-def _record(hub: Hub, wish: Subscription) -> dict[str, Any]:
-    return subscription_record(wish, analyzer(hub.lexicon.analyzer))
+def _record(hub: Hub, wish: kinds.Standing) -> dict[str, Any]:
+    return standing_record(wish, analyzer(hub.lexicon.analyzer))
