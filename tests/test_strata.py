@@ -260,7 +260,7 @@ def test_matching_while_others_insert_and_remove() -> None:
 def test_a_snapshot_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
     indexes.build("strata", columns([(0, 0, 1, 1)], [[1]])).save(tmp_path / "s")
     arrays, meta = snapshot.load(tmp_path / "s")
-    snapshot.save(tmp_path / "s", arrays | {"index.others": arrays["index.others"].astype(np.int32)}, meta)
+    snapshot.save(tmp_path / "s", arrays | {"index.layout": np.array([1])}, meta)
     with pytest.raises(SnapshotError, match="earlier layout"):
         indexes.load(tmp_path / "s")
 
@@ -283,6 +283,6 @@ def test_the_portable_path_gives_the_same_answers() -> None:
         "s = subscriptions(b, 3000, 1); i, k = indexes.build('strata', s), indexes.build('scan', s); "
         "assert i.match(b).as_set() == k.match(b).as_set(); print('same')"
     )
-    environment = os.environ | {"NEARCAST_PREFETCH": "0"}
+    environment = os.environ | {"NEARCAST_PREFETCH": "0", "NEARCAST_VECTORS": "0"}
     told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "same"

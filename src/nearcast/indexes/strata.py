@@ -27,11 +27,12 @@ from nearcast.kernels import (
     strata_steps,
 )
 from nearcast.kernels.layout import COUNTERS, Found, Rows
-from nearcast.kernels.strata_layout import CHILD_COLUMNS, LANES, N_LEAVES, N_RUNS, STATE_SIZE
+from nearcast.kernels.strata_layout import LANES, N_LEAVES, N_RUNS
 
 SMALL = 16_384  # entries: up to here the index is built anew when it has doubled
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
+LAYOUT, NO_LAYOUT = 2, np.zeros(1)  # of the arrays in a snapshot; the first one had no number
 CHUNK = 128  # entries changed in one turn: after `load` each may meet several pages of a file for the first time
 ALLOWED = {"leaf": (2, LANES), "fanout": (4, LANES), "small": (0, 1 << 30), "chunk": (1, 1 << 30)}
 
@@ -240,11 +241,11 @@ class Strata(EntryIndex):
             "weights": self._weights[: self._n_weights],
             "frame": self._frame,
             "framed": np.array([self._framed]),
+            "layout": np.array([LAYOUT]),
         }
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        shapes = arrays["children"].shape[1:], arrays["state"].shape
-        if arrays["others"].dtype != np.int64 or shapes != ((CHILD_COLUMNS,), (STATE_SIZE,)):
+        if int(arrays.get("layout", NO_LAYOUT)[0]) != LAYOUT:
             raise SnapshotError("a strata index of an earlier layout was saved; this version must build it anew")
         self._arrays = Arrays.restored(arrays)
         self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]

@@ -94,7 +94,7 @@ class Arrays:
             "bounds": self._bounds[:branches],
             "children": self._children[:branches],
             "boxes": self._boxes[: lanes + RUN],  # kernels read a few lanes past the end of a run
-            "entries": self._entries[:lanes],
+            "entries": self._entries[: lanes + RUN],
             "others": self._others[:lanes],
             "parents": self._parents[: lanes // LANES],
         }

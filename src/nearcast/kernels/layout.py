@@ -5,7 +5,7 @@ A *row* is a line of a message batch, an *entry* a line of an index's table: one
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class Entries(NamedTuple):
 
     boxes: NDArray[np.float64]  # [n, 4]   west, south, east, north
     term_from: NDArray[np.int32]  # [n]
-    term_count: NDArray[np.int32]  # [n]      0 marks a free entry
+    term_count: NDArray[Any]  # [n]      int16 or int32, one for each kind of index; 0 marks a free entry
     terms: NDArray[np.int32]  # [*]      required terms, ascending and distinct within an entry
 
 

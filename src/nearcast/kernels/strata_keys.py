@@ -3,8 +3,11 @@
 A lane must settle most messages without leaving it. So it holds up to two other terms themselves; where there
 are more, 14-bit marks of the two rarest of them, and where the entry's terms are kept:
 
-    word >= 0     second term | third term << 32                       (the second twice where there is no third)
-    word < 0   ~ (mark | mark << 14 | where the terms are << 28 | how many << 59)      (0: more than 15, ask the table)
+    word >= 0   second term | third term << 32                             (the second twice where there is no third)
+    word < 0    mark | where, low 18 bits << 14 | mark << 32 | where, high 13 bits << 46 | how many << 59 | sign
+                                                                  (how many 0: more than 15, ask the table)
+
+Marks are the low bits of terms, so that those of second and third stand at the same bits in both kinds of word.
 """
 
 from __future__ import annotations
@@ -15,10 +18,14 @@ from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_layout import (
     COUNT_SHIFT,
     LANE_TOP,
-    MARK_SHIFT,
     MOST_COUNTED,
-    RUN_BITS,
-    RUN_SHIFT,
+    SEVERAL,
+    THIRD_SHIFT,
+    WHERE_BITS,
+    WHERE_HIGH_BITS,
+    WHERE_HIGH_SHIFT,
+    WHERE_LOW_BITS,
+    WHERE_SHIFT,
     mark_of,
     packed_entry,
 )
@@ -43,14 +50,21 @@ def rarest_besides(entries, low, count, weights, a, b):
 
 
 @primitive
+def where_word(where):
+    """Where an entry's terms are, at its bits of a word of marks."""
+    high = (where >> WHERE_LOW_BITS) & WHERE_HIGH_BITS
+    return (where & WHERE_BITS) << WHERE_SHIFT | high << WHERE_HIGH_SHIFT
+
+
+@primitive
 def others_word(low, count, others, second, third):
     """What a lane says of the terms besides its key: there are `others` of them, second and third the rarest."""
     if others == 1:
-        return second | second << 32
+        return second | second << THIRD_SHIFT
     if others == 2:
-        return second | third << 32
+        return second | third << THIRD_SHIFT
     told = count if count <= MOST_COUNTED else np.int64(0)
-    return ~(mark_of(second) | mark_of(third) << MARK_SHIFT | low << RUN_SHIFT | told << COUNT_SHIFT)
+    return SEVERAL | mark_of(second) | mark_of(third) << THIRD_SHIFT | where_word(low) | told << COUNT_SHIFT
 
 
 @primitive
@@ -90,7 +104,7 @@ def arrange_terms(strata, entries, place, terms):
             terms[top + i] = entries.terms[low + i]
         entries.term_from[entry] = top
         if strata.others[lane] < 0:
-            strata.others[lane] = ~((~strata.others[lane] & ~(RUN_BITS << RUN_SHIFT)) | top << RUN_SHIFT)
+            strata.others[lane] = (strata.others[lane] & ~where_word(np.int64(-1))) | where_word(top)
         top += entries.term_count[entry]
     return top
 

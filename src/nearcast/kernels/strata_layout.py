@@ -50,9 +50,11 @@ GUARD_SHIFT = np.uint64(15)
 SHIFT_1, SHIFT_2, SHIFT_3 = np.uint64(16), np.uint64(32), np.uint64(48)
 
 LONE, MORE = 0, 1
-MARK_BITS, MARK_SHIFT = 0x3FFF, 14  # see `strata_keys` on the word on other terms
-RUN_BITS, RUN_SHIFT = 0x7FFF_FFFF, 28
+MARK_BITS, THIRD_SHIFT = 0x3FFF, 32  # see `strata_keys` on the word on other terms
+WHERE_BITS, WHERE_SHIFT, WHERE_LOW_BITS = 0x3FFFF, 14, 18
+WHERE_HIGH_BITS, WHERE_HIGH_SHIFT = 0x1FFF, 46
 MOST_COUNTED, COUNT_SHIFT = 15, 59
+SEVERAL = np.int64(-(1 << 63))  # the sign bit: a word of marks
 NO_PARENT = -1  # of a slab whose lanes are runs
 PARENT, USED, LEVEL = 16, 17, 18  # columns of `children` after the 16 children
 CHILD_COLUMNS = 32  # two lines of a cache: a match reads the first only
@@ -181,8 +183,8 @@ def widest(low, high):
 
 @primitive
 def mark_of(term):
-    """14 bits of a term."""
-    return ((np.int64(term) * 0x9E3779B) >> 12) & MARK_BITS
+    """14 bits of a term. Terms are handed out one after the other, so those that are met first never collide."""
+    return np.int64(term) & MARK_BITS
 
 
 @primitive

@@ -33,7 +33,8 @@ from nearcast.kernels.strata_steps import (
     open_lists,
     sift_more,
     take_lone,
-    verify_lanes,
+    verify_lone,
+    verify_more,
 )
 from nearcast.kernels.strata_terms import clear_seen, set_seen
 
@@ -85,9 +86,10 @@ def probe_row(strata, entries, rows, row, message, work, found, n_found, counter
         n_found = copy_leaves(strata, work.copies, n_copies, found, n_found)
         middle = look(strata.boxes, message, work.lone, n_lone, work.hits, N0, strata.entries)
         end = look(strata.boxes, message, work.more, n_more, work.hits, middle, strata.others)
-        n_found = take_lone(strata, entries, rows, row, message, work.hits, middle, found, n_found)
-        n_lanes = sift_more(strata, work.seen, work.hits, middle, end, work.lanes)
-        n_found = verify_lanes(strata, entries, rows, row, message, work, n_lanes, found, n_found)
+        n_found, n_lanes = take_lone(strata, entries, work.hits, middle, work.lanes, found, n_found)
+        end = sift_more(strata, work.seen, work.hits, middle, end, work.lanes, n_lanes)
+        n_found = verify_lone(strata, entries, rows, row, work.lanes, n_lanes, found, n_found)
+        n_found = verify_more(strata, entries, rows, row, message, work, n_lanes, end, found, n_found)
         n_lone, n_more = N0, N0
         if head == tail and at == last:
             break

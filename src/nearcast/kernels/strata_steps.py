@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from nearcast.kernels.jit import inlined, prefetch, trailing_zeros
 from nearcast.kernels.primitives import overlaps
-from nearcast.kernels.strata_layout import GUARD, LANES, MARK_BITS, ONES, RUN
+from nearcast.kernels.strata_layout import GUARD, MARK_BITS, ONES, RUN
 from nearcast.kernels.strata_terms import has_others, others_seen, where_terms_are
+from nearcast.kernels.vectors import compare_eight, pick_eight
 
 TERMS_AT_A_TIME = 32
 WORK = 256  # items of a work list; a step adds at most 2 * TERMS_AT_A_TIME of them
-AT_ONCE = 8  # boxes that are tested together
 
-N0, N1, N2, N4, N5, N8, N15, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 8, 15, 16, 24))
-CHILD_BITS, USED_BITS, LEVEL_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF)
+N0, N1, N4, N5, N7, N8, N16, N24 = (np.uint64(n) for n in (0, 1, 4, 5, 7, 8, 16, 24))
+CHILD_BITS, USED_BITS, LEVEL_BITS, HIT_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF), np.uint64(0xFF)
 ITEM_BITS, LONE_LEAVES = np.uint64(0xFF), np.uint64(2)  # of a branch item: level 1 of a lone list
 
 
@@ -30,35 +30,16 @@ class Scratch(NamedTuple):
     copies: NDArray[np.uint64]  # [WORK]  leaves to copy: lane << 8 | lanes in use
     lone: NDArray[np.uint64]  # [WORK]  runs and leaves of lone lists, likewise
     more: NDArray[np.uint64]  # [WORK]  runs and leaves of the others
-    hits: NDArray[np.uint64]  # [4 * WORK + 2]  of the runs and leaves with a box in reach: lane, then bits
-    lanes: NDArray[np.uint64]  # [33 * WORK]  of other lists: lanes to verify
+    hits: NDArray[np.uint64]  # [8 * WORK + 1]  eight lanes with a box in reach: lane << 16 | certain << 8 | reached
+    lanes: NDArray[np.uint64]  # [65 * WORK]  lanes to verify: of lone lists, then of other ones
 
 
 def new_scratch() -> Scratch:
-    lists = (np.empty(size, dtype=np.uint64) for size in (4 * WORK, WORK, WORK, WORK, 4 * WORK + 2, (RUN + 1) * WORK))
+    lists = (
+        np.empty(size, dtype=np.uint64) for size in (4 * WORK, WORK, WORK, WORK, 8 * WORK + 1, (2 * RUN + 1) * WORK)
+    )
     seen, terms = np.zeros((MARK_BITS + 1) // 64, dtype=np.uint64), np.empty(MARK_BITS + 1, dtype=np.int32)
     return Scratch(seen, terms, *lists)
-
-
-@inlined
-def reached(lows, first, message):
-    """Bit i: all fields of lows[first + i] are <= the message's, for eight of them."""
-    bits = N0
-    for i in range(AT_ONCE):
-        apart = message - lows[first + np.uint64(i)]
-        bits |= np.uint64(apart & GUARD == GUARD) << np.uint64(i)
-    return bits
-
-
-@inlined
-def lanes_reached(boxes, lane, used, message):
-    """Bit i: the box of lane + i is in reach, for the lanes in use."""
-    bits = N0
-    first = N0
-    while first < used:
-        bits |= reached(boxes, lane + first, message) << first
-        first += N8
-    return bits & ((N1 << used) - N1)
 
 
 @inlined
@@ -129,8 +110,10 @@ def open_lists(strata, rows, first, last, message, work):
 
 @inlined
 def children_reached(bounds, branch, side, message):
-    lows = bounds[branch, side]
-    return reached(lows, N0, message) | reached(lows, N8, message) << N8
+    """Bit i: every field of the bound of child i is <= the message's."""
+    words = bounds[branch, side]
+    low, high = compare_eight(words, N0, message, ONES, GUARD), compare_eight(words, N8, message, ONES, GUARD)
+    return (low & HIT_BITS) | (high & HIT_BITS) << N8
 
 
 @inlined
@@ -181,73 +164,83 @@ def open_branch(strata, branch, level, message, more, branches, tail):
 def copy_leaves(strata, copies, n_copies, found, n_found):
     for i in range(n_copies):
         lane = copies[i] >> N8
-        for j in range(LANES):
-            found[n_found + np.uint64(j)] = strata.entries[lane + np.uint64(j)]
+        pick_eight(strata.entries, lane, HIT_BITS, found, n_found)
+        pick_eight(strata.entries, lane + N8, HIT_BITS, found, n_found + N8)
         n_found += copies[i] & USED_BITS
     return n_found
 
 
 @inlined
 def look(boxes, message, items, n_items, hits, n_hits, what):
-    """Items with a box in reach: first lane and bits; `what` will be needed of those."""
+    """Lanes with a box in reach, by eight: see `Scratch.hits`; `what` will be needed of those."""
     for i in range(n_items):
-        lane = items[i] >> N8
-        bits = lanes_reached(boxes, lane, items[i] & USED_BITS, message)
-        hits[n_hits] = lane
-        hits[n_hits + N1] = bits
-        if bits != N0:
-            prefetch(what, lane)
-            prefetch(what, lane + N8)
-            prefetch(what, lane + N15)
-            n_hits += N2
+        lane, used = items[i] >> N8, items[i] & USED_BITS
+        for first in range(N0, used, N8):
+            in_use = (N1 << min(used - first, N8)) - N1
+            bits = compare_eight(boxes, lane + first, message, ONES, GUARD) & (in_use | in_use << N8)
+            hits[n_hits] = (lane + first) << N16 | bits
+            if bits != N0:
+                prefetch(what, lane + first)
+                prefetch(what, lane + first + N7)
+                n_hits += N1
     return n_hits
 
 
 @inlined
-def take_lone(strata, entries, rows, row, message, hits, last, found, n_found):
-    """Lanes of lone lists: a strict hit is certain, equal cells ask the exact boxes."""
-    for i in range(N0, last, N2):
-        lane, bits = hits[i], hits[i + N1]
-        while bits != N0:
-            at = lane + np.uint64(trailing_zeros(bits))
-            entry = strata.entries[at]
-            found[n_found] = entry
-            if is_certain(strata.boxes[at], message) or overlaps(entries.boxes, np.uint64(entry), rows.boxes, row):
-                n_found += N1
-            bits &= bits - N1
-    return n_found
+def take_lone(strata, entries, hits, last, lanes, found, n_found):
+    """Lanes of lone lists: a strict hit is certain, equal cells are left to the exact boxes. How many of each."""
+    n_lanes = N0
+    for i in range(last):
+        lane, certain = hits[i] >> N16, (hits[i] >> N8) & HIT_BITS
+        n_found += pick_eight(strata.entries, lane, certain, found, n_found)
+        doubtful = (hits[i] & HIT_BITS) ^ certain
+        while doubtful != N0:
+            lanes[n_lanes] = lane + np.uint64(trailing_zeros(doubtful))
+            prefetch(entries.boxes, strata.entries[lanes[n_lanes]])
+            n_lanes += N1
+            doubtful &= doubtful - N1
+    return n_found, n_lanes
 
 
 @inlined
-def sift_more(strata, seen, hits, first, last, lanes):
-    """Lanes of other lists whose further terms seem to be there: how many."""
-    n_lanes = N0
-    for i in range(first, last, N2):
-        lane, bits = hits[i], hits[i + N1]
+def sift_more(strata, seen, hits, first, last, lanes, n_lanes):
+    """Lanes of other lists whose further terms seem to be there, behind those of lone ones: the end of both."""
+    begin = n_lanes
+    for i in range(first, last):
+        lane, bits = hits[i] >> N16, hits[i] & HIT_BITS
         while bits != N0:
             at = lane + np.uint64(trailing_zeros(bits))
             lanes[n_lanes] = at
             n_lanes += others_seen(seen, strata.others[at])
             bits &= bits - N1
-    for i in range(n_lanes):
+    for i in range(begin, n_lanes):
         prefetch(strata.entries, lanes[i])
     return n_lanes
 
 
 @inlined
-def ask_for_terms(strata, entries, lanes, n_lanes):
+def verify_lone(strata, entries, rows, row, lanes, last, found, n_found):
+    for i in range(last):
+        entry = strata.entries[lanes[i]]
+        found[n_found] = entry
+        n_found += np.uint64(overlaps(entries.boxes, np.uint64(entry), rows.boxes, row))
+    return n_found
+
+
+@inlined
+def ask_for_terms(strata, entries, lanes, first, last):
     """The table's terms of lanes that ask for more than they can name."""
-    for i in range(n_lanes):
+    for i in range(first, last):
         word = strata.others[lanes[i]]
         if word < 0:
             prefetch(entries.terms, where_terms_are(word))
 
 
 @inlined
-def verify_lanes(strata, entries, rows, row, message, work, n_lanes, found, n_found):
+def verify_more(strata, entries, rows, row, message, work, first, last, found, n_found):
     """The exact last step for lanes that are not yet certain."""
-    ask_for_terms(strata, entries, work.lanes, n_lanes)
-    for i in range(n_lanes):
+    ask_for_terms(strata, entries, work.lanes, first, last)
+    for i in range(first, last):
         lane = work.lanes[i]
         entry = strata.entries[lane]
         found[n_found] = entry

@@ -9,10 +9,13 @@ from nearcast.kernels.primitives import lower_bound
 from nearcast.kernels.strata_layout import (
     COUNT_SHIFT,
     MARK_BITS,
-    MARK_SHIFT,
     MOST_COUNTED,
-    RUN_BITS,
-    RUN_SHIFT,
+    THIRD_SHIFT,
+    WHERE_BITS,
+    WHERE_HIGH_BITS,
+    WHERE_HIGH_SHIFT,
+    WHERE_LOW_BITS,
+    WHERE_SHIFT,
     mark_of,
 )
 
@@ -42,11 +45,8 @@ def is_seen(seen, mark):
 
 @inlined
 def others_seen(seen, word):
-    """1 unless a further term of the lane is surely missing. Chosen by masks: which kind it is, nobody can guess."""
-    several = word >> 63
-    first, second = mark_of(word & TERM_BITS), mark_of((word >> 32) & TERM_BITS)
-    first ^= (first ^ (~word & MARK_BITS)) & several
-    second ^= (second ^ ((~word >> MARK_SHIFT) & MARK_BITS)) & several
+    """1 unless a further term of the lane is surely missing; the same bits in both kinds of word."""
+    first, second = word & MARK_BITS, (word >> THIRD_SHIFT) & MARK_BITS
     return is_seen(seen, np.uint64(first)) & is_seen(seen, np.uint64(second))
 
 
@@ -65,14 +65,14 @@ def has_term(work, rows, row, term):
 
 @inlined
 def where_terms_are(word):
-    return (~word >> RUN_SHIFT) & RUN_BITS
+    return (word >> WHERE_SHIFT) & WHERE_BITS | ((word >> WHERE_HIGH_SHIFT) & WHERE_HIGH_BITS) << WHERE_LOW_BITS
 
 
 @inlined
 def has_all_terms(work, entries, entry, word, rows, row):
     """The terms of an entry with many of them, from the table."""
     low = np.uint64(where_terms_are(word))
-    count = np.uint64((~word >> COUNT_SHIFT) & MOST_COUNTED)
+    count = np.uint64((word >> COUNT_SHIFT) & MOST_COUNTED)
     if count == N0:
         count = np.uint64(entries.term_count[entry])
     for i in range(low, low + count):
