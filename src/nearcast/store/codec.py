@@ -38,6 +38,8 @@ def message_bytes(message: Message) -> bytes:
     value["at"] = [place.west, place.south] if place.is_point else [place.west, place.south, place.east, place.north]
     if message.ts is not None:
         value["ts"] = message.ts
+    if message.ttl is not None:
+        value["ttl"] = message.ttl
     if message.payload is not None:
         value["payload"] = dict(message.payload)
     return _dumps(value).encode()
@@ -50,7 +52,8 @@ def message_from(body: bytes, analysis: Analyzer) -> Message:
         tokens = tuple(Token(word, position) for word, position in value["tokens"])
     else:
         tokens = tuple(analysis.tokens(text))
-    return Message(value["id"], tokens, _place(value["at"]), value.get("ts"), text, value.get("payload"))
+    place, payload = _place(value["at"]), value.get("payload")
+    return Message(value["id"], tokens, place, value.get("ts"), text, payload, value.get("ttl"))
 
 
 def _place(at: list[float]) -> Box:
