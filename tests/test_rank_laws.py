@@ -46,8 +46,14 @@ def test_rankings_on_the_earth(name: str, stream: Stream, batched: bool) -> None
 @given(stream=flat_streams)
 def test_numbers_that_start_anew_change_nothing(name: str, stream: Stream) -> None:
     play = Play(name, stream, True)
+    assert isinstance(play.ranker, ranking.Ranker)
     play.ranker.renumber_from = 1
     play.run()
+
+
+@given(stream=flat_streams, batched=st.booleans())
+def test_threads_change_nothing(stream: Stream, batched: bool) -> None:
+    Play("strata-rank", stream, batched, threads=2).run()
 
 
 def _long_stream(seed: int, window: Window) -> Stream:
@@ -115,7 +121,9 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     more, _ = _large(n_wishes // 3, 50, 5)
     square = plane(0, 0, 1, 1)
     both = [ranking.create(each, window, square) for each in (name, "scan")]
+    assert isinstance(both[0], ranking.Ranker)
     both[0].renumber_from = 1
+    both[0].seal_from(16)
     slots = [ranker.subscribe(wishes) for ranker in both]
     n_changes = 0
     for number, columns in enumerate(posts):
@@ -129,6 +137,26 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     ours, scan = (ranker.ranking(int(slots[0][1])) for ranker in both)
     assert ours.seq.tolist() == scan.seq.tolist()
     assert n_changes > n_messages
+
+
+@every_ranker
+@pytest.mark.parametrize("window", [Window(count=120), Window(seconds=50.0)])
+@pytest.mark.parametrize("wishes_first", [False, True])
+def test_a_window_that_is_loaded_is_one_that_arrived(name: str, window: Window, wishes_first: bool) -> None:
+    wishes, posts = _large(*((40, 200) if PURE else (500, 400)), 7)
+    loaded, slow = (ranking.create(each, window, plane(0, 0, 1, 1)) for each in (name, "scan"))
+    loaded.seal_from(16)
+    if wishes_first:
+        loaded.subscribe(wishes)
+    for columns in posts[:-1]:
+        loaded.load(columns)
+        slow.arrive(columns)
+    if not wishes_first:
+        loaded.subscribe(wishes)
+    slots = slow.subscribe(wishes)
+    for slot in slots.tolist():
+        assert loaded.ranking(slot).seq.tolist() == slow.ranking(slot).seq.tolist()
+    assert _as_set(loaded.arrive(posts[-1])) == _as_set(slow.arrive(posts[-1]))
 
 
 def test_bad_input_gets_a_clear_error() -> None:
@@ -158,3 +186,5 @@ def test_bad_input_gets_a_clear_error() -> None:
         ranking.create("scan", Window(count=1), refill="none")
     with pytest.raises(CatalogueError, match="not in use"):
         ranker.unsubscribe([3])
+    with pytest.raises(CatalogueError, match="threads: 0 given"):
+        ranking.create("scan", Window(count=1), threads=0)

@@ -18,7 +18,7 @@ from nearcast import ranking
 from nearcast.bench.spec import BenchError
 from nearcast.geo import plane
 from nearcast.idf import Idf
-from nearcast.ranking import Changes, PostColumns, Ranker, Window, WishColumns
+from nearcast.ranking import Changes, PostColumns, Ranker, Spread, Window, WishColumns
 from nearcast.workloads import STYLES, messages, subscriptions
 
 _BATCH = 1_000
@@ -133,7 +133,7 @@ def _run(name: str, spec: RankSpec, world: _World) -> tuple[RankResult, int]:
     return result, told
 
 
-def _stream(ranker: Ranker, posts: PostColumns, first: int, last: int) -> tuple[int, int]:
+def _stream(ranker: Ranker | Spread, posts: PostColumns, first: int, last: int) -> tuple[int, int]:
     """How many changes there were, and a checksum of them that does not depend on their order within a batch."""
     n, told = 0, 0
     numbers = np.arange(len(posts))

@@ -18,6 +18,7 @@ from nearcast.ranking.base import Ranker
 from nearcast.ranking.changes import Changes
 from nearcast.ranking.columns import PostColumns, WishColumns
 from nearcast.ranking.report import RankReport
+from nearcast.ranking.spread import Spread
 from nearcast.ranking.window import Window
 
 
@@ -47,7 +48,7 @@ class Board:
     Words weigh by the recorded lexicon (a word that it lacks, as one that was seen once), or all the same.
     """
 
-    def __init__(self, ranker: Ranker, recorded: Lexicon | None = None) -> None:
+    def __init__(self, ranker: Ranker | Spread, recorded: Lexicon | None = None) -> None:
         self._ranker = ranker
         self._lexicon = Lexicon() if recorded is None else Lexicon.from_arrow(recorded.to_arrow())
         seen = 1 if recorded is None else max(recorded.messages, 1)

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.errors import CatalogueError
-from nearcast.kernels.rank_refill import COST, CSKYBAND, FACTOR, KIND, KMAX, N_POLICY, REACH, SKYBAND
+from nearcast.kernels import rank_refill
+from nearcast.kernels.rank_refill import CSKYBAND, FACTOR, KIND, KMAX, N_POLICY, REACH, SKYBAND
 
-POSTING_COST = 4.0
-"""Of reading a posting, in units of touching an entry of a buffer."""
+COSTS = {rank_refill.SCAN_COST: 1.0, rank_refill.SCORE_COST: 100.0, rank_refill.TOUCH_COST: 150.0}
+"""Measured, in units of moving an entry of a buffer (about 2 ns): a comparison; an exact score, which misses the cache;
+finding a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,10 @@ class Refill:
     def policy(self) -> NDArray[np.float64]:
         """What kernels read."""
         values = np.zeros(N_POLICY)
-        values[KIND], values[FACTOR], values[COST] = self.kind, self.factor, POSTING_COST
+        values[KIND], values[FACTOR] = self.kind, self.factor
+        values[rank_refill.EXPIRY_SHARE] = 0.5
+        for at, cost in COSTS.items():
+            values[at] = cost
         return values
 
     def rooms(self, k: NDArray[np.int32], count: int) -> NDArray[np.int32]:

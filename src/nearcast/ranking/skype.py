@@ -12,9 +12,9 @@ from nearcast.geo import Space, earth
 from nearcast.kernels import rank_skype
 from nearcast.kernels.rank_layout import Candidates
 from nearcast.kernels.rank_skype import CELL_PRUNING, EARLY_END, GROUP_PRUNING, Cells, Members, Postings, Terms
+from nearcast.ranking.postings import term_lists
 from nearcast.ranking.quadtree import leaf_cells
 from nearcast.ranking.sheets import SheetRanker
-from nearcast.ranking.strata_rank import term_lists
 from nearcast.ranking.window import Window
 
 DISSEMINATIONS = {"igpt": CELL_PRUNING | GROUP_PRUNING | EARLY_END, "ipt": 0}
