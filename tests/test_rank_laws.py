@@ -15,8 +15,10 @@ from nearcast import ranking
 from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import plane
 from nearcast.idf import Idf
-from nearcast.kernels.jit import PURE
+from nearcast.kernels import rank_refill
+from nearcast.kernels.jit import PURE, kernel
 from nearcast.ranking import Changes, PostColumns, Window, WindowError, WishColumns
+from nearcast.ranking.refill import Pace, find_refill
 from nearcast.workloads import SHORT
 from nearcast.workloads import messages as generate_messages
 from nearcast.workloads import subscriptions as generate_subscriptions
@@ -157,6 +159,34 @@ def test_a_window_that_is_loaded_is_one_that_arrived(name: str, window: Window, 
     for slot in slots.tolist():
         assert loaded.ranking(slot).seq.tolist() == slow.ranking(slot).seq.tolist()
     assert _as_set(loaded.arrive(posts[-1])) == _as_set(slow.arrive(posts[-1]))
+
+
+@kernel
+def _walk(away, width, rise):  # type: ignore[no-untyped-def]
+    return rank_refill.steps_to_the_cliff(away, width, rise)
+
+
+@kernel
+def _cover(k, most, policy):  # type: ignore[no-untyped-def]
+    return rank_refill.cheapest_cover(k, most, policy)
+
+
+def test_the_cost_model_is_the_paper_s_and_follows_the_pace_of_a_window_of_time() -> None:
+    """Equation 12 for equal chances; fewer messages are kept in reserve while a window grows, more while it shrinks."""
+    k, policy = 20, find_refill("cskyband").policy()
+    for r in (20, 27, 60):
+        away = r - k + 1.0
+        paper = 2.0 * away * r + away * (away + 1.0)
+        assert _walk(away, 2.0 * r - k + 1.0, 1.0) == pytest.approx(paper / 2)
+        near = _walk(away, 2.0 * r - k + 1.0, 1.002)
+        assert near == pytest.approx(paper / 2, rel=0.2)
+    policy[rank_refill.EVALUATION] = 50_000.0
+    covers = []
+    for arrived, expired in ((9, 1), (1, 1), (1, 9)):
+        policy[rank_refill.EXPIRY_SHARE] = Pace(10.0).share_of_expiries(1000 * arrived, 1000 * expired, 1.0)
+        covers.append(_cover(k, 200, policy))
+    assert k <= covers[0] < covers[1] < covers[2] < 200
+    assert Pace(None).share_of_expiries(5, 0, 1.0) == 0.5
 
 
 def test_bad_input_gets_a_clear_error() -> None:

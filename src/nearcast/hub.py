@@ -23,6 +23,7 @@ from nearcast.expression import parse
 from nearcast.following import Following
 from nearcast.geo import Box, Region, Space, earth, point
 from nearcast.keeping.keeper import Keeper
+from nearcast.keeping.rankings import RankKeeper
 from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Subscription, Wish
@@ -133,11 +134,17 @@ class Hub(Following):
         self._index, restored = keeper.restore(self.lexicon, self._index)
         for wish, slot, number, spent in restored:
             self._hold(wish, slot, number, spent)
-        self._numbers = count(keeper.store.subscriptions.last + keeper.next_seq)
+        kept = RankKeeper(keeper)
+        if wishes := kept.wishes():
+            self._board = self._new_board()
+            kept.fill(self._board, wishes)
+        self._numbers = count(keeper.store.subscriptions.last + keeper.store.wishes.last + keeper.next_seq)
 
     def checkpoint(self) -> None:
         """Write lexicon and index beside the store, so that opening need not build them."""
         self._kept().save(self._index, self.lexicon, {slot: held.number for slot, held in self._by_slot.items()})
+        if self._board is not None:
+            RankKeeper(self._kept()).note(self._board)
 
     def close(self) -> None:
         """Write a checkpoint and close the store. What was published and subscribed is safe without it."""
@@ -302,7 +309,7 @@ class Hub(Following):
             endings = [Ending(number, event.to_seq) for number, event in limited.items() if event.to_seq]
             self._keeper.count_events(spent, endings, first_seq + len(posted) - 1)
         if self._board is not None:
-            deliveries += self._ranked(self._board.arrive(posted), first_seq)
+            deliveries += self._ranked(self._board.arrive(posted, first_seq), first_seq)
         if self._tracker is not None:
             seqs = None if first_seq is None else (first_seq, first_seq + len(posted) - 1)
             deliveries += self._followed(self._tracker.arrive(posted), seqs)
@@ -335,7 +342,7 @@ class Hub(Following):
 
         The score is alpha * proximity + (1 - alpha) * cosine of the words. Changes come with the deliveries of
         `publish` and `advance` as `enter` and `leave`, after the matches of their batch; `ranking` has the whole
-        list. The window begins with the first wish. Rankings are in memory only, also in a hub with a store.
+        list. The window begins with the first wish. With a store wishes and window are there again after a restart.
         """
         identity = f"{subscriber}/{next(self._numbers)}" if id is None else id
         record = {"id": identity, "text": words, "lon": near[0], "lat": near[1], "k": k, "alpha": alpha}
@@ -346,8 +353,14 @@ class Hub(Following):
     def rank_all(self, wishes: Sequence[Wish]) -> None:
         """Many at once, all or none."""
         if self._board is None:
-            self._board = Board.create(self._window, self.space, recorded=self._recorded)
+            self._board = self._new_board()
+        if self._keeper is not None:
+            self._board.check_new(wishes)
+            RankKeeper(self._keeper).begin(wishes, self._board)
         self._board.rank(wishes)
+
+    def _new_board(self) -> Board:
+        return Board.create(self._window, self.space, recorded=self._recorded)
 
     def wish(self, wish: Id) -> Wish:
         return self._rankings().wish(wish)
@@ -368,7 +381,11 @@ class Hub(Following):
         return self._board is not None and wish in self._board
 
     def unrank(self, wish: Id) -> None:
-        self._rankings().unrank(wish)
+        board = self._rankings()
+        board.wish(wish)  # or an error, before anything is written
+        if self._keeper is not None:
+            RankKeeper(self._keeper).end(wish)
+        board.unrank(wish)
 
     def ranking(self, wish: Id) -> list[Ranked]:
         """The best messages of a wish now, best first, with their scores."""

@@ -128,7 +128,7 @@ def gather(wants, slot, posts, finder, most, policy, state, space):
 
 
 @primitive
-def _steps_to_the_cliff(away, width, rise):
+def steps_to_the_cliff(away, width, rise):
     """Mean number of falls and rises, times the chance of a fall, until a walk has come down `away` steps.
 
     `width` steps above the cliff it is thrown back, as in equation 12; `rise` is the chance of a rise in units of
@@ -152,7 +152,7 @@ def cheapest_cover(k, most, policy):
     rise = (1.0 - falls) / falls
     best, least = k, np.inf
     for r in range(k, most + 1):
-        steps = _steps_to_the_cliff(r - k + 1.0, 2.0 * r - k + 1.0, rise)
+        steps = steps_to_the_cliff(r - k + 1.0, 2.0 * r - k + 1.0, rise)
         kept = k * (1.0 + math.log(r / k))
         cost = r * (policy[TOUCH_COST] + kept) + policy[EVALUATION] * falls * r / steps
         if cost > least:

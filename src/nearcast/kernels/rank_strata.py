@@ -417,6 +417,7 @@ def probe(
                     counters[1] += 1
                     if _may_reach(sheet.bounds, block, place, reach, m, rest):
                         high = min(low + BLOCK, last)
+                        counters[2] += high - low
                         _scan_block(sheet, low, high, place, reach, m, rest, bits, scratch.margin)
                         if waiting + BLOCK > len(scratch.waiting):
                             n = _verify(wants, theta, posts, post, row, space, scratch, waiting, room, n)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearcast.errors import ColumnsError
+from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import Plane, Space, earth
 from nearcast.kernels import rank_settle
 from nearcast.kernels.rank_heap import Heap
@@ -41,10 +41,11 @@ from nearcast.kernels.rank_layout import (
     TRIMMED,
     Candidates,
 )
+from nearcast.kernels.rank_refill import EXPIRY_SHARE
 from nearcast.kernels.rank_settle import Out
 from nearcast.ranking.changes import Changes, Ranking
 from nearcast.ranking.columns import PostColumns, WishColumns
-from nearcast.ranking.refill import find_refill
+from nearcast.ranking.refill import Pace, find_refill
 from nearcast.ranking.report import RankReport
 from nearcast.ranking.table import WishTable
 from nearcast.ranking.window import Window, WindowError, WindowStore, fresh_state
@@ -69,6 +70,7 @@ class Ranker(ABC):
         self.refill_name = refill
         self._refill = find_refill(refill)
         self._policy = self._refill.policy()
+        self._pace = Pace(window.seconds)
         self._state = fresh_state()
         self._space = np.zeros(N_SPACE)
         self._space[IS_EARTH] = 0.0 if isinstance(space, Plane) else 1.0
@@ -79,7 +81,7 @@ class Ranker(ABC):
         self._heap = Heap(np.zeros(16), np.zeros(16, np.int32))
         self._room = Candidates(np.zeros(FIRST_ROOM, np.int32), np.zeros(FIRST_ROOM, np.int32), np.zeros(FIRST_ROOM))
         self._out = _room_for_changes(FIRST_ROOM)
-        self._counters = np.zeros(2, np.int64)  # candidates, nodes
+        self._counters = np.zeros(3, np.int64)  # candidates, nodes, postings
         self._late = 0
         self._past = 0  # messages before number 0 of the state
         self.renumber_from = RENUMBER_FROM
@@ -180,6 +182,19 @@ class Ranker(ABC):
             self._begin(live)
             self._moved(live)
 
+    def take_over(self, other: Ranker) -> None:
+        """Go on with wishes, window and buffers of another ranker, which is not used any more."""
+        mine, its = (self.window, self.refill_name), (other.window, other.refill_name)
+        if mine != its or self.table.n_live or self.arrived:
+            raise CatalogueError(
+                f"{its} given to a ranker with {mine}; it must be new, with the same window and refill"
+            )
+        self.table, self.store, self._state, self._space = other.table, other.store, other._state, other._space
+        self._policy, self._past, self._late = other._policy, other._past, other._late
+        self._make_heap()
+        if len(self.table.live()):
+            self._add(self.table.live())
+
     def seal_from(self, messages: int) -> None:
         """From so many messages on the window is put on shelves; fewer are read as they came."""
         self.store.shelves.seal_from = messages
@@ -210,8 +225,9 @@ class Ranker(ABC):
         if not len(kept):
             return Changes.none()
         self._renumber()
-        first_post = self.store.append(kept, self._state)
+        first_post, expired = self.store.append(kept, self._state), int(self._state[EXPIRED])
         changes = self._all_changes(self._settle_rows(first_post, len(kept)))
+        self._keep_pace(len(kept), expired)
         if len(kept) < len(columns):
             changes = changes._replace(step=np.flatnonzero(taken).astype(np.int32)[changes.step])
         return changes
@@ -222,8 +238,15 @@ class Ranker(ABC):
             raise WindowError(f"now: {now!r} given; a finite number of seconds needed")
         if now < self._space[NOW]:
             raise WindowError(f"now: {now!r} given, but the window is at {self.now!r} already; time does not run back")
-        self._space[NOW] = now
-        return self._all_changes(self._settle(0, 0, 0))
+        self._space[NOW], expired = now, int(self._state[EXPIRED])
+        changes = self._all_changes(self._settle(0, 0, 0))
+        self._keep_pace(0, expired)
+        return changes
+
+    def _keep_pace(self, arrived: int, expired_before: int) -> None:
+        """Refills that follow know how quickly the window grows or shrinks."""
+        share = self._pace.share_of_expiries(arrived, int(self._state[EXPIRED]) - expired_before, self.now)
+        self._policy[EXPIRY_SHARE] = share
 
     def _in_time(self, columns: PostColumns) -> NDArray[np.bool_]:
         """Rows that are taken: all of a count window; in a time window those that are not late."""
@@ -353,6 +376,7 @@ class Ranker(ABC):
             expired=int(state[EXPIRED]),
             candidates=int(self._counters[0]),
             nodes=int(self._counters[1]),
+            postings=int(self._counters[2]),
             inserted=int(state[INSERTED]),
             touched=int(state[TOUCHED]),
             refills=int(state[REFILLS]),

@@ -54,6 +54,28 @@ REFILLS: Mapping[str, Refill] = {
 }
 
 
+class Pace:
+    """Arrivals and expiries of late, in a window of time (Skype section 6.3); in a count window they are alike."""
+
+    RECENT = 0.25  # of the window: what is older counts for less and less
+    EXTREME = 0.2  # a share below this one, or as near to 1, does not last
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._arrived = self._expired = 0.0
+        self._now = -math.inf
+
+    def share_of_expiries(self, arrived: int, expired: int, now: float) -> float:
+        """Take note of what happened until now; the share of expiries in all that happened of late."""
+        if self._seconds is None:
+            return 0.5
+        fading = math.exp(-(now - self._now) / (self.RECENT * self._seconds)) if math.isfinite(self._now) else 0.0
+        self._arrived, self._expired = self._arrived * fading + arrived, self._expired * fading + expired
+        self._now = now
+        share = (self._expired + 1.0) / (self._arrived + self._expired + 2.0)
+        return min(max(share, self.EXTREME), 1.0 - self.EXTREME)
+
+
 def find_refill(name: str) -> Refill:
     if name not in REFILLS:
         raise CatalogueError(f"refill {name!r} given; there are {', '.join(REFILLS)}")

@@ -81,6 +81,7 @@ class Skype(SheetRanker[Parts]):
             np.ascontiguousarray(lists[sorted_by][list_at], np.int32),
             np.searchsorted(group_at, np.append(list_at, len(of))).astype(np.int64),
             np.append(group_at, len(of)).astype(np.int64),
+            np.zeros((len(group_at), 3)),
         )
         nothing = np.zeros(len(of))
         postings = Postings(

@@ -18,7 +18,7 @@ from nearcast.ranking.report import RankReport
 from nearcast.ranking.window import Window
 
 T = TypeVar("T")
-SUMS = ("live", "candidates", "nodes", "inserted", "touched", "refills", "scanned", "trimmed")
+SUMS = ("live", "candidates", "nodes", "postings", "inserted", "touched", "refills", "scanned", "trimmed")
 
 
 class Spread:
