@@ -6,8 +6,8 @@ from typing import Any
 
 TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "tiny strata": ("strata", {"leaf": 4, "fanout": 4, "small": 0, "chunk": 3}),
-    "tiniest strata": ("strata", {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}),
-    "odd strata": ("strata", {"leaf": 5, "fanout": 7, "small": 8, "chunk": 2}),
+    "tiniest strata": ("strata", {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1, "heavy": 2}),
+    "odd strata": ("strata", {"leaf": 5, "fanout": 7, "small": 8, "chunk": 2, "heavy": 1}),
     "tiny ap-tree": ("ap-tree", {"f": 3, "theta_p": 2}),
     "tiny ap-tree optimal": ("ap-tree", {"f": 3, "theta_p": 2, "keyword_partition": "optimal", "theta_kl": 0.0}),
     "tiny ap-tree keyword": ("ap-tree", {"f": 2, "theta_p": 2, "priority": "keyword"}),
@@ -28,8 +28,4 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "pruning lfilter": ("lfilter", {"tau_num": 3, "verification": "lists", "lists": "mx-cif", "k": 0}),
     "tiny iq-tree": ("iq-tree", {"depth": 2, "update_weight": 1e-9}),
     "tiny rq-tree": ("rq-tree", {"depth": 3, "capacity": 2, "update_weight": 1e-9}),
-}
-
-TINY_MOVERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "tiny strata-move": ("strata-move", {"fill": 1, "strata": {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}}),
 }

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
 from nearcast.errors import CatalogueError, SnapshotError
+from nearcast.indexes import strata_cost
 from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
 from nearcast.indexes.report import IndexReport
@@ -19,23 +20,29 @@ from nearcast.indexes.strata_arrays import Arrays
 from nearcast.indexes.turns import Turns
 from nearcast.kernels import (
     strata_build,
+    strata_classes,
     strata_insert,
     strata_keys,
     strata_match,
     strata_measure,
-    strata_move,
     strata_remove,
     strata_steps,
 )
 from nearcast.kernels.layout import COUNTERS, Found, Rows
-from nearcast.kernels.strata_layout import LANES, N_LEAVES, N_RUNS
+from nearcast.kernels.strata_layout import HOT, LANES, MORE, MOST_SPLITS, N_LEAVES, N_RUNS, N_SPLITS, NONE
 
 SMALL = 16_384  # entries: up to here the index is built anew when it has doubled
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
-LAYOUT, NO_LAYOUT = 2, np.zeros(1)  # of the arrays in a snapshot; the first one had no number
+LAYOUT, NO_LAYOUT = 3, np.zeros(1)  # of the arrays in a snapshot; the first one had no number
 CHUNK = 128  # entries changed in one turn: after `load` each may meet several pages of a file for the first time
-ALLOWED = {"leaf": (2, LANES), "fanout": (4, LANES), "small": (0, 1 << 30), "chunk": (1, 1 << 30)}
+ALLOWED = {
+    "leaf": (2, LANES),
+    "fanout": (4, LANES),
+    "small": (0, 1 << 30),
+    "chunk": (1, 1 << 30),
+    "heavy": (0, 1 << 30),
+}
 
 
 class Anatomy(NamedTuple):
@@ -53,7 +60,8 @@ class Strata(EntryIndex):
     match comes before or after a chunk. What is being inserted is found from its chunk on.
 
     leaf, fanout: entries of a leaf and children of a branch, at most; small: up to so many entries the index is
-    built anew when it has doubled; chunk: entries that are changed in one turn.
+    built anew when it has doubled; chunk: entries that are changed in one turn; heavy: terms with so many entries of
+    several terms are split by the second term, 0: where the cost model says that it pays.
     """
 
     name = "strata"
@@ -67,16 +75,20 @@ class Strata(EntryIndex):
         fanout: int = LANES,
         small: int = SMALL,
         chunk: int = CHUNK,
+        heavy: int = 0,
     ) -> None:
         super().__init__(history=history)
-        self._given = _checked({"leaf": leaf, "fanout": fanout, "small": small, "chunk": chunk})
-        self._small, self._chunk = small, chunk
+        self._given = _checked({"leaf": leaf, "fanout": fanout, "small": small, "chunk": chunk, "heavy": heavy})
+        self._small, self._chunk, self._heavy = small, chunk, heavy
+        self._moving = np.zeros(0, dtype=np.int64)  # entries that wait to be moved to classes
+        self._declined: dict[int, int] = {}  # by term: how long its list was when splitting it did not pay
         self._arrays = Arrays(leaf, fanout)
         self._frame = np.array([0.0, 0.0, 1.0, 1.0])  # west, south, 1 / width, 1 / height
         self._framed = 0  # entries that the frame was chosen for
         self._place = np.zeros(0, dtype=np.int32)  # by entry: its lane
         self._weights = _frequencies(history)  # by term: how often it is expected in messages
         self._n_weights = len(self._weights)  # what is behind is room
+        self._seen = strata_cost.Expected()
         self._spare: list[strata_steps.Scratch] = []
         self._per_row = 0.0  # pairs found for a row of late
         self._changing, self._counting, self._turns = Lock(), Lock(), Turns()
@@ -99,14 +111,6 @@ class Strata(EntryIndex):
                 self._drop(entries)
                 with self._turns.writing:
                     self.table.release(chosen, entries)
-
-    def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
-        with self._changing:
-            for first in range(0, len(entries), self._chunk):
-                part = slice(first, first + self._chunk)
-                with self._turns.writing:
-                    self._move(entries[part], np.ascontiguousarray(boxes[part]))
-                    self.table.relocate(entries[part], boxes[part])
 
     def match(self, batch: MessageBatch) -> Pairs:
         with self._turns.reading:
@@ -134,6 +138,7 @@ class Strata(EntryIndex):
             with self._turns.writing:
                 self._make_place(chunk)
                 self._insert(chunk)
+        self._regroup(strata_cost.MOST_MOVED * len(entries))
 
     def _chunks(self, entries: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         return (entries[first : first + self._chunk] for first in range(0, len(entries), self._chunk))
@@ -150,17 +155,21 @@ class Strata(EntryIndex):
             strata_keys.count_terms(self.entries, entries, self._weights[:known], np.int32(-step))
             strata_keys.count_terms(self.entries, entries, self._weights, np.int32(step))
         self._n_weights = max(self._n_weights, highest + 1)
-        self._arrays.make_keys(highest + 1)
+        self._arrays.know_terms(highest + 1)
 
     def _build(self, numbers: NDArray[np.int64]) -> None:
         """All lists anew."""
         entries, n = self.entries, len(numbers)
         self._frame, self._framed = _frame_of(entries.boxes, numbers), n
         self._arrays = self._arrays.emptied()
-        lists, boxes = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
-        others = np.empty(n, dtype=np.int64)
-        strata_keys.describe(entries, numbers, self._weights, self._frame, lists, boxes, others)
-        ends = np.zeros(2 * self._arrays.n_keys + 1, dtype=np.int64)
+        self._moving = self._moving[:0]
+        self._declined.clear()
+        keys, seconds = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        boxes, others = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
+        strata_keys.describe(entries, numbers, self._weights, self._frame, keys, seconds, boxes, others)
+        lists = self._lists(numbers, keys, seconds)
+        del keys, seconds
+        ends = np.zeros(2 * self._arrays.n_rows + 1, dtype=np.int64)
         strata_build.count_lists(lists, ends)
         into = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
         strata_build.sort_by_list(lists, numbers, boxes, others, ends, *into)
@@ -176,6 +185,22 @@ class Strata(EntryIndex):
         top = strata_keys.arrange_terms(self._arrays.view, entries, self._place, terms)
         self.table.move_terms(terms, top)
 
+    def _lists(
+        self, numbers: NDArray[np.int64], keys: NDArray[np.int32], seconds: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """The list of each entry, once the cost model has split the heavy terms."""
+        some = self.entries.boxes[numbers[:: -(-len(numbers) // strata_cost.BOXES)]]
+        self._seen = strata_cost.expected(self.history, self._seen.terms, some)
+        self._split(strata_cost.choose(keys, seconds, self._weights, self._seen, self._heavy))
+        self._arrays.make_rows(int((np.bincount(keys) > 0).sum()))
+        lists = np.empty(len(keys), dtype=np.int64)
+        strata_classes.lists_for(self._arrays.view, keys, seconds, lists)
+        return lists
+
+    def _split(self, choice: strata_cost.Choice) -> None:
+        self._arrays.make_rows(int((choice.masks + 3).sum()) // 2 + len(choice.masks))
+        strata_classes.split_terms(self._arrays.view, choice.terms, choice.masks)
+
     def _insert(self, numbers: NDArray[np.int64]) -> None:
         entries, done = self.entries, 0
         while done < len(numbers):
@@ -184,11 +209,44 @@ class Strata(EntryIndex):
                 self._arrays.view, entries, numbers, done, self._weights, self._frame, self._place
             )
 
-    def _move(self, numbers: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
-        done = 0
-        while done < len(numbers):
-            self._arrays.make_room()
-            done = strata_move.move(self._arrays.view, self.entries, numbers, done, boxes, self._frame, self._place)
+    def _regroup(self, most: int) -> None:
+        """Split a term whose list grew, if that pays; move entries to classes, at most so many in this call."""
+        state = self._arrays.view.state
+        term, state[HOT] = int(state[HOT]), NONE
+        if term >= 0 and state[N_SPLITS] < MOST_SPLITS:
+            self._consider(term)
+        now, self._moving = self._moving[:most], self._moving[most:]
+        for chunk in self._chunks(now):
+            with self._turns.writing:
+                live = chunk[self.entries.term_count[chunk] > 0]
+                strata_remove.remove(self._arrays.view, self.entries, live, self._place)
+                self._insert(live)
+
+    def _consider(self, term: int) -> None:
+        """Split the term if the cost model says so; its entries are moved later, and found all the while."""
+        numbers = self._more_of(term)
+        if len(numbers) < 2 * self._declined.get(term, 0):
+            return
+        n = len(numbers)
+        keys, seconds = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        boxes, others = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
+        strata_keys.describe(self.entries, numbers, self._weights, self._frame, keys, seconds, boxes, others)
+        keys[:] = term
+        choice = strata_cost.choose(keys, seconds, self._weights, self._seen, self._heavy)
+        if not len(choice.terms):
+            self._declined[term] = n
+            return
+        with self._turns.writing:
+            self._split(choice)
+        self._moving = np.concatenate([self._moving, numbers])
+
+    def _more_of(self, term: int) -> NDArray[np.int64]:
+        """The entries of several terms in the list of a term that is not split."""
+        view = self._arrays.view
+        found = np.empty(self.table.n_entries, dtype=np.int64)
+        stack = np.empty((256, 2), dtype=np.int64)
+        lst = 2 * int(view.rows[term]) + MORE
+        return found[: strata_classes.entries_of_list(view, lst, stack, found)].copy()
 
     def _drop(self, entries: NDArray[np.int64]) -> None:
         for chunk in self._chunks(entries):
@@ -233,19 +291,27 @@ class Strata(EntryIndex):
         top = len(self.entries.term_count)
         return self._arrays.nbytes() | {
             "places": self._place[:top].nbytes,
-            "weights": self._weights[: self._arrays.n_keys].nbytes,
+            "weights": self._weights[: self._arrays.n_terms].nbytes,
         }
 
     def _details(self) -> dict[str, Any]:
         state = self._arrays.view.state
-        return {"keys": int(self._arrays.n_keys), "runs": int(state[N_RUNS]), "leaves": int(state[N_LEAVES])}
+        splits = int(state[N_SPLITS])
+        return {
+            "keys": self._arrays.n_rows,
+            "runs": int(state[N_RUNS]),
+            "leaves": int(state[N_LEAVES]),
+            "split": splits,
+        }
 
     def anatomy(self) -> Anatomy:
         """Every list measured; reads the whole structure once."""
-        n = self._arrays.n_keys
-        lengths, levels = np.zeros(2 * n, dtype=np.int64), np.zeros(2 * n, dtype=np.int64)
-        strata_measure.measure_lists(self._arrays.view, lengths, levels)
-        return Anatomy(lengths.reshape(-1, 2), levels.reshape(-1, 2), self._weights[:n])
+        n, view = self._arrays.n_terms, self._arrays.view
+        by_list = np.zeros((2, 2 * self._arrays.n_rows), dtype=np.int64)
+        strata_measure.measure_lists(view, by_list[0], by_list[1])
+        lengths, levels = np.zeros((n, 2), dtype=np.int64), np.zeros((n, 2), dtype=np.int64)
+        strata_measure.by_term(view, by_list[0], by_list[1], lengths, levels)
+        return Anatomy(lengths, levels, self._weights[:n])
 
     def _options(self) -> dict[str, Any]:
         return dict(self._given)
@@ -257,6 +323,7 @@ class Strata(EntryIndex):
             "frame": self._frame,
             "framed": np.array([self._framed]),
             "layout": np.array([LAYOUT]),
+            "seen": np.array(self._seen),
         }
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -266,6 +333,7 @@ class Strata(EntryIndex):
         self._place, self._weights, self._frame = arrays["place"], arrays["weights"], arrays["frame"]
         self._n_weights = len(self._weights)
         self._framed = int(arrays["framed"][0])
+        self._seen = strata_cost.Expected(*map(float, arrays["seen"]))
 
 
 def _checked(options: dict[str, int]) -> dict[str, int]:

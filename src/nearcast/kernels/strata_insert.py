@@ -10,10 +10,12 @@ import numpy as np
 
 from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.strata_build import root_parent
+from nearcast.kernels.strata_classes import list_for
 from nearcast.kernels.strata_keys import key_and_others
 from nearcast.kernels.strata_layout import (
     FAN_MOST,
     FULL_CLASS,
+    HOT,
     LEAF_MOST,
     LEVEL,
     MORE,
@@ -161,6 +163,14 @@ def insert_one(strata, lst, box, entry, other, place):
     insert_below(strata, branch, box, entry, other, place)
 
 
+@primitive
+def top_children(strata, lst):
+    """Something that grows with the tree of a list: levels, then the children of its root; 0 below two levels."""
+    root = np.int64(strata.keys[lst >> 1, 2 + (lst & MORE)])
+    level = (root >> 16) & 0xFF
+    return level * 32 + np.int64(strata.children[root >> 24, USED]) if level > 1 else np.int64(0)
+
+
 @kernel
 def insert(strata, entries, numbers, first, weights, frame, place):
     """Take in numbers[first:]. Returns how far it came: less than all where there is no room."""
@@ -168,6 +178,11 @@ def insert(strata, entries, numbers, first, weights, frame, place):
         if not has_room(strata):
             return i
         entry = numbers[i]
-        key, more, other = key_and_others(entries, entry, weights)
-        insert_one(strata, 2 * key + more, packed_entry(entries.boxes, entry, frame), entry, other, place)
+        key, second, other = key_and_others(entries, entry, weights)
+        more = np.int64(second >= 0)
+        lst = list_for(strata, key, more, second)
+        before = top_children(strata, lst)
+        insert_one(strata, lst, packed_entry(entries.boxes, entry, frame), entry, other, place)
+        if more and strata.rows[key] > 0 and top_children(strata, lst) > before:
+            strata.state[HOT] = key
     return len(numbers)

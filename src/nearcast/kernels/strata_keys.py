@@ -69,24 +69,24 @@ def others_word(low, count, others, second, third):
 
 @primitive
 def key_and_others(entries, entry, weights):
-    """The rarest term of an entry, 1 if there are others, and what its lane says of those."""
+    """The rarest term of an entry, the next (-1: there is none), and what its lane says of the others."""
     low = np.int64(entries.term_from[entry])
     count = np.int64(entries.term_count[entry])
     if count == 1:
-        return np.int64(entries.terms[low]), np.int64(0), np.int64(0)
+        return np.int64(entries.terms[low]), np.int64(-1), np.int64(0)
     key = rarest_besides(entries, low, count, weights, -1, -1)
     second = rarest_besides(entries, low, count, weights, key, -1)
     third = rarest_besides(entries, low, count, weights, key, second)
-    return key, np.int64(1), others_word(low, count, count - 1, second, third)
+    return key, second, others_word(low, count, count - 1, second, third)
 
 
 @kernel
-def describe(entries, numbers, weights, frame, lists, boxes, others):
-    """For each of the numbers: its list (2 * key + MORE or LONE), packed box and what is said of other terms."""
+def describe(entries, numbers, weights, frame, keys, seconds, boxes, others):
+    """For each of the numbers: its key and second term, packed box and what is said of other terms."""
     for i in range(len(numbers)):
         entry = numbers[i]
-        key, more, others_said = key_and_others(entries, entry, weights)
-        lists[i] = 2 * key + more
+        key, second, others_said = key_and_others(entries, entry, weights)
+        keys[i], seconds[i] = key, second
         boxes[i] = packed_entry(entries.boxes, entry, frame)
         others[i] = others_said
 

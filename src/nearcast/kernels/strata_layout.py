@@ -15,11 +15,14 @@ the message is not above them the group is skipped: the *outer* box) and its lar
 strictly above them takes the whole group without a look: the *core* box).
 
 Lists. A key (a term) has two lists: *lone*, of entries that need nothing but the key, and *more*, of the
-others. Each lane is (packed box, entry, word on its other terms). A list of up to 32 is a *run* of
-just as many lanes; a longer one is a tree of fan-out 16 over leaves of 16 lanes (an index may be told to use
-less of them: LEAF_MOST and FAN_MOST of its `state`):
+others. Where a more list is heavy, the term is *split*: its entries go to one of several lists by the *class* (the
+low bits) of their second term, and a message opens the classes of its own terms only. Each lane is (packed box,
+entry, word on its other terms). A list of up to 32 is a *run* of just as many lanes; a longer one is a tree of
+fan-out 16 over leaves of 16 lanes (an index may be told to use less of them: LEAF_MOST and FAN_MOST of its `state`):
 
-    keys[k]   low of lone | low of more | root of lone | root of more                     32 bytes
+    rows[t]   the row of term t in keys; 0: it has none; negative: ~ the number of its split
+    split     row of the term | first list of its classes | classes - 1                   in `state`
+    keys[k]   low of lone | low of more | root of lone | root of more     list 2 * k, 2 * k + 1; or two classes
     root      (lane or branch) << 24 | level << 16 | lanes of the run << 8 | lanes in use     0: empty
     branch    low[16], high[16] of the children; children (leaf or branch) << 5 | lanes in use
     leaf      lanes [16 * leaf, 16 * leaf + 16), those in use first, the others NEVER
@@ -68,13 +71,19 @@ LANE_TOP, BRANCH_TOP = RUN + 3, RUN + 4  # never used from here on
 RUN_FROM, RUN_UPTO = RUN + 5, RUN + 6  # lanes that the next runs are cut from
 N_LEAVES, N_RUNS = RUN + 7, RUN + 8
 LEAF_MOST, FAN_MOST = RUN + 9, RUN + 10  # lanes of a leaf and children of a branch that are used at most
-STATE_SIZE = RUN + 11
+ROW_TOP, N_SPLITS, HOT = RUN + 11, RUN + 12, RUN + 13  # rows of keys in use; splits; a term whose more list grew
+SPLITS = RUN + 14  # from here on three numbers a split: see SPLIT_ROW and so on
+SPLIT_ROW, SPLIT_LISTS, SPLIT_MASK, SPLIT_COLUMNS = 0, 1, 2, 3
+MOST_SPLITS = 1024
+MOST_CLASSES = 1024
+STATE_SIZE = SPLITS + SPLIT_COLUMNS * MOST_SPLITS
 
 
 class Strata(NamedTuple):
     """All lists of all keys."""
 
-    keys: NDArray[np.uint64]  # [n_keys, 4]    low of lone, low of more, root of lone, root of more
+    rows: NDArray[np.int32]  # [n_terms]      row of a term in keys; 0: none; negative: ~ its split
+    keys: NDArray[np.uint64]  # [n_rows, 4]    low of lone, low of more, root of lone, root of more; row 0 is empty
     bounds: NDArray[np.uint64]  # [branches, 2, 16]  low and high of each child
     children: NDArray[np.int32]  # [branches, 32]  children, then PARENT, USED, LEVEL
     boxes: NDArray[np.uint64]  # [lanes]        packed box; NEVER where the lane is empty

@@ -29,6 +29,7 @@ from nearcast.kernels.strata_steps import (
     copy_leaves,
     look,
     open_branch,
+    open_classes,
     open_leaves,
     open_lists,
     sift_more,
@@ -53,16 +54,51 @@ def lanes_of(items, n_items):
 
 
 @inlined
+def ask_for_rows(strata, rows, first, last):
+    """The rows of the terms [first, last) will be read soon,"""
+    for i in range(first, last):
+        prefetch(strata.rows, min(np.int64(rows.terms[i]), len(strata.rows)))
+
+
+@inlined
+def ask_for_keys(strata, rows, first, last):
+    """and the keys: their rows are at hand by now."""
+    for i in range(first, last):
+        if rows.terms[i] < len(strata.rows):
+            prefetch(strata.keys, max(np.int64(strata.rows[rows.terms[i]]), 0))
+
+
+@inlined
+def ask_for_messages(strata, rows, row):
+    """While one message is served, the keys of the next and the rows of the one after that are on their way."""
+    if row + 2 < len(rows.boxes):
+        first = rows.term_from[row + 2]
+        ask_for_rows(strata, rows, first, min(first + 2 * TERMS_AT_A_TIME, rows.term_from[row + 3]))
+    if row + 1 < len(rows.boxes):
+        first = rows.term_from[row + 1]
+        ask_for_keys(strata, rows, first, min(first + TERMS_AT_A_TIME, rows.term_from[row + 2]))
+
+
+@inlined
 def probe_row(strata, entries, rows, row, message, work, found, n_found, counters):
     """All entries for one message, or ALL_FOUND where there is no room for them."""
     nodes, candidates = N0, N0
     at, last = rows.term_from[row], rows.term_from[row + 1]
-    n_lone, n_more, head, tail = N0, N0, N0, N0
+    n_lone, n_more, head, tail, n_splits, at_class = N0, N0, N0, N0, N0, np.int64(0)
     while True:
         n_copies = N0
-        if head == tail:
+        if head == tail and n_splits > N0:
+            n_more, tail, n_splits, at_class, opened = open_classes(
+                strata, rows, row, message, work, n_splits, at_class
+            )
+            nodes += opened
+            head = N0
+        elif head == tail:
             upto = min(at + TERMS_AT_A_TIME, last)
-            n_lone, n_more, tail = open_lists(strata, rows, at, upto, message, work)
+            following = min(upto + TERMS_AT_A_TIME, last)
+            ask_for_rows(strata, rows, following, min(following + TERMS_AT_A_TIME, last))
+            ask_for_keys(strata, rows, upto, following)
+            n_lone, n_more, tail, n_splits = open_lists(strata, rows, at, upto, message, work)
             nodes += np.uint64(upto - at)
             at, head = upto, N0
         while head < tail and max(n_copies, max(n_lone, n_more)) <= ENOUGH_WORK:
@@ -91,20 +127,11 @@ def probe_row(strata, entries, rows, row, message, work, found, n_found, counter
         n_found = verify_lone(strata, entries, rows, row, work.lanes, n_lanes, found, n_found)
         n_found = verify_more(strata, entries, rows, row, message, work, n_lanes, end, found, n_found)
         n_lone, n_more = N0, N0
-        if head == tail and at == last:
+        if head == tail and at == last and n_splits == N0:
             break
     counters[NODES] += np.int64(nodes)
     counters[CANDIDATES] += np.int64(candidates)
     return n_found
-
-
-@inlined
-def ask_for_keys(keys, rows, row):
-    """While one message is served, the keys of the next are on their way."""
-    if row < len(rows.boxes):
-        first = rows.term_from[row]
-        for i in range(first, min(first + TERMS_AT_A_TIME, rows.term_from[row + 1])):
-            prefetch(keys, min(np.int64(rows.terms[i]), len(keys)))
 
 
 @kernel
@@ -117,11 +144,12 @@ def probe(strata, entries, rows, first_row, frame, work, found, counters):
     for row in range(first_row, len(rows.boxes)):
         row_from = n_found
         message = packed_message(rows.boxes, row, frame)
-        ask_for_keys(strata.keys, rows, row + 1)
+        ask_for_messages(strata, rows, row)
         set_seen(work.seen, work.terms, rows, row)
         n_found = probe_row(strata, entries, rows, row, message, work, found.entries, n_found, counters)
         clear_seen(work.seen, rows, row)
         if n_found == ALL_FOUND:
+            work.classes[:] = N0
             return row, np.int64(row_from)
         for i in range(row_from, n_found):
             found.rows[i] = row

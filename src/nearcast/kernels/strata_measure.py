@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.jit import kernel
-from nearcast.kernels.strata_layout import FULL_CLASS, LANE_TOP, LANES, MORE, PARENT
+from nearcast.kernels.strata_classes import row_of, split_at
+from nearcast.kernels.strata_layout import (
+    FULL_CLASS,
+    LANE_TOP,
+    LANES,
+    MORE,
+    PARENT,
+    SPLIT_LISTS,
+    SPLIT_MASK,
+)
 
 
 @kernel
@@ -23,3 +32,21 @@ def measure_lists(strata, lengths, levels):
         while where >= 0:
             where = np.int64(strata.children[where >> FULL_CLASS, PARENT])
         lengths[-2 - where] += used
+
+
+@kernel
+def by_term(strata, by_list, level_of, lengths, levels):
+    """The same by term: [term, LONE or MORE]; the classes of a split term count as its more list."""
+    for term in range(len(lengths)):
+        if strata.rows[term] == 0:
+            continue
+        row = row_of(strata, term)
+        for which in range(2):
+            lengths[term, which] = by_list[2 * row + which]
+            levels[term, which] = level_of[2 * row + which]
+        if strata.rows[term] < 0:
+            at = split_at(~np.int64(strata.rows[term]))
+            first = strata.state[at + SPLIT_LISTS]
+            for lst in range(first, first + strata.state[at + SPLIT_MASK] + 1):
+                lengths[term, MORE] += by_list[lst]
+                levels[term, MORE] = max(levels[term, MORE], level_of[lst])

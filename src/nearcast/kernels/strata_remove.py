@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.jit import kernel, primitive
+from nearcast.kernels.strata_classes import class_list, row_of
 from nearcast.kernels.strata_layout import (
     FULL_CLASS,
     LANES,
@@ -114,18 +115,40 @@ def remove_from_leaf(strata, lane, where, place):
 
 
 @primitive
+def has_lane(strata, lst, lane):
+    """Is the list a run with this lane?"""
+    root = np.int64(strata.keys[lst >> 1, 2 + (lst & MORE)])
+    start = root >> 24
+    return (root >> 16) & 0xFF == 0 and start <= lane < start + (root & 0xFF)
+
+
+@primitive
+def class_of(strata, entries, entry, term, lane):
+    """The class of a split term whose run has this lane; -1: none has. Any term of the entry may be the second."""
+    low = np.int64(entries.term_from[entry])
+    for i in range(low, low + entries.term_count[entry]):
+        lst = class_list(strata, term, np.int64(entries.terms[i]))
+        if has_lane(strata, lst, lane):
+            return lst
+    return np.int64(-1)
+
+
+@primitive
 def run_of(strata, entries, entry, lane):
-    """The list whose run has this lane: that of one of the entry's terms."""
+    """The list whose run has this lane: that of one of the entry's terms, or a class of it."""
     low = np.int64(entries.term_from[entry])
     for i in range(low, low + entries.term_count[entry]):
         key = np.int64(entries.terms[i])
-        if key >= len(strata.keys):
+        if key >= len(strata.rows) or strata.rows[key] == 0:
             continue
-        for which in range(LONE, MORE + 1):
-            root = np.int64(strata.keys[key, 2 + which])
-            start = root >> 24
-            if (root >> 16) & 0xFF == 0 and start <= lane < start + (root & 0xFF):
-                return 2 * key + which
+        row = row_of(strata, key)
+        for lst in range(2 * row + LONE, 2 * row + MORE + 1):
+            if has_lane(strata, lst, lane):
+                return lst
+        if strata.rows[key] < 0:
+            lst = class_of(strata, entries, entry, key, lane)
+            if lst >= 0:
+                return lst
     return np.int64(-1)
 
 

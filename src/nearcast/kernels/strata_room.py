@@ -22,6 +22,7 @@ from nearcast.kernels.strata_layout import (
     NO_PARENT,
     NONE,
     PARENT,
+    ROW_TOP,
     RUN_FROM,
     RUN_UPTO,
     USED,
@@ -36,7 +37,8 @@ STEP_BRANCHES = 40  # and a branch a level, and a new root; the narrowest trees 
 def has_room(strata):
     """Is there room for one insertion, whatever it splits?"""
     lanes = strata.state[LANE_TOP] + STEP_LANES <= len(strata.boxes)
-    return lanes and strata.state[BRANCH_TOP] + STEP_BRANCHES <= len(strata.children)
+    rows = strata.state[ROW_TOP] < len(strata.keys)
+    return lanes and rows and strata.state[BRANCH_TOP] + STEP_BRANCHES <= len(strata.children)
 
 
 @primitive

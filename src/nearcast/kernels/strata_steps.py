@@ -9,14 +9,26 @@ from numpy.typing import NDArray
 
 from nearcast.kernels.jit import inlined, prefetch, trailing_zeros
 from nearcast.kernels.primitives import overlaps
-from nearcast.kernels.strata_layout import GUARD, MARK_BITS, ONES, RUN
+from nearcast.kernels.strata_classes import split_at
+from nearcast.kernels.strata_layout import (
+    GUARD,
+    MARK_BITS,
+    MOST_CLASSES,
+    ONES,
+    RUN,
+    SPLIT_LISTS,
+    SPLIT_MASK,
+    SPLIT_ROW,
+)
 from nearcast.kernels.strata_terms import has_others, others_seen, where_terms_are
 from nearcast.kernels.vectors import compare_eight, pick_eight
 
 TERMS_AT_A_TIME = 32
+LISTS_AT_A_TIME = np.uint64(64)  # classes of split terms
 WORK = 256  # items of a work list; a step adds at most 2 * TERMS_AT_A_TIME of them
 
-N0, N1, N4, N5, N7, N8, N16, N24 = (np.uint64(n) for n in (0, 1, 4, 5, 7, 8, 16, 24))
+N0, N1, N2, N4, N5, N6, N7, N8, N16, N24 = (np.uint64(n) for n in (0, 1, 2, 4, 5, 6, 7, 8, 16, 24))
+BIT_BITS = np.uint64(63)
 CHILD_BITS, USED_BITS, LEVEL_BITS, HIT_BITS = np.uint64(31), np.uint64(0xFF), np.uint64(0xFF), np.uint64(0xFF)
 ITEM_BITS, LONE_LEAVES = np.uint64(0xFF), np.uint64(2)  # of a branch item: level 1 of a lone list
 
@@ -31,15 +43,29 @@ class Scratch(NamedTuple):
     lone: NDArray[np.uint64]  # [WORK]  runs and leaves of lone lists, likewise
     more: NDArray[np.uint64]  # [WORK]  runs and leaves of the others
     hits: NDArray[np.uint64]  # [8 * WORK + 1]  eight lanes with a box in reach: lane << 16 | certain << 8 | reached
+    splits: NDArray[np.uint64]  # [TERMS_AT_A_TIME]  split terms: where in `state`
+    lists: NDArray[np.uint64]  # [LISTS_AT_A_TIME + 1]  classes to open
+    classes: NDArray[np.uint64]  # [16]  bit c: class c of the split term at hand is named; zero between terms
     lanes: NDArray[np.uint64]  # [65 * WORK]  lanes to verify: of lone lists, then of other ones
 
 
 def new_scratch() -> Scratch:
-    lists = (
-        np.empty(size, dtype=np.uint64) for size in (4 * WORK, WORK, WORK, WORK, 8 * WORK + 1, (2 * RUN + 1) * WORK)
+    def words(size: int) -> NDArray[np.uint64]:
+        return np.zeros(size, dtype=np.uint64)
+
+    return Scratch(
+        seen=words((MARK_BITS + 1) // 64),
+        terms=np.empty(MARK_BITS + 1, dtype=np.int32),
+        branches=words(4 * WORK),
+        copies=words(WORK),
+        lone=words(WORK),
+        more=words(WORK),
+        hits=words(8 * WORK + 1),
+        splits=words(TERMS_AT_A_TIME),
+        lists=words(int(LISTS_AT_A_TIME) + 1),
+        classes=words(MOST_CLASSES // 64),
+        lanes=np.empty((2 * RUN + 1) * WORK, dtype=np.uint64),
     )
-    seen, terms = np.zeros((MARK_BITS + 1) // 64, dtype=np.uint64), np.empty(MARK_BITS + 1, dtype=np.int32)
-    return Scratch(seen, terms, *lists)
 
 
 @inlined
@@ -78,13 +104,19 @@ def ask_for_boxes(boxes, items, first, last):
 
 @inlined
 def open_lists(strata, rows, first, last, message, work):
-    """Runs and trees of the terms [first, last) that are in reach: numbers of (lone, more, branches)."""
+    """Runs and trees of the terms [first, last) that are in reach: numbers of (lone, more, branches, splits)."""
     keys = strata.keys
-    n_lone, n_more, depth = N0, N0, N0
+    n_lone, n_more, depth, n_splits = N0, N0, N0, N0
     for i in range(first, last):
         term = np.uint64(rows.terms[i])
-        if term >= np.uint64(len(keys)):
+        if term >= np.uint64(len(strata.rows)):
             continue
+        row = np.int64(strata.rows[term])
+        if row < 0:
+            work.splits[n_splits] = split_at(~row)
+            n_splits += N1
+            row = strata.state[split_at(~row) + SPLIT_ROW]
+        term = np.uint64(row)
         root = keys[term, 2]
         near = np.uint64((message - keys[term, 0]) & GUARD == GUARD)
         level = (root >> N16) & LEVEL_BITS
@@ -105,7 +137,59 @@ def open_lists(strata, rows, first, last, message, work):
     ask_for_boxes(strata.boxes, work.more, N0, n_more)
     for i in range(depth):
         ask_for_branch(strata, work.branches[i])
-    return n_lone, n_more, depth
+    return n_lone, n_more, depth, n_splits
+
+
+@inlined
+def name_classes(strata, rows, row, work, n_splits, at, n_lists):
+    """Lists of the classes of a split term that the message's terms are in, each once, from position `at` on.
+
+    By term, or class by class where the message has more terms than there are classes. Returns the number of lists
+    and the position to go on from; 0: all are named.
+    """
+    split = np.int64(work.splits[n_splits - N1])
+    lists, mask = strata.state[split + SPLIT_LISTS], strata.state[split + SPLIT_MASK]
+    low = rows.term_from[row]
+    n_terms = rows.term_from[row + 1] - low
+    by_term = n_terms <= mask
+    last = n_terms if by_term else mask + 1
+    upto = min(last, at + np.int64(LISTS_AT_A_TIME - n_lists))
+    for i in range(at, upto):
+        chosen = np.int64(rows.terms[low + i]) & mask if by_term else i
+        word, bit = np.uint64(chosen) >> N6, np.uint64(chosen) & BIT_BITS
+        work.lists[n_lists] = np.uint64(lists + chosen)
+        prefetch(strata.keys, work.lists[n_lists] >> N1)
+        n_lists += ~(work.classes[word] >> bit) & N1
+        work.classes[word] |= N1 << bit
+    if upto < last:
+        return n_lists, upto
+    for word in range(np.uint64((mask >> 6) + 1)):
+        work.classes[word] = N0
+    return n_lists, np.int64(0)
+
+
+@inlined
+def open_classes(strata, rows, row, message, work, n_splits, at):
+    """Classes in reach of split terms: (more, branches, splits still to be opened, position in the last of them)."""
+    n_lists = N0
+    while n_splits > N0 and n_lists < LISTS_AT_A_TIME:
+        n_lists, at = name_classes(strata, rows, row, work, n_splits, at, n_lists)
+        n_splits -= np.uint64(at == 0)
+    n_more, depth = N0, N0
+    for i in range(n_lists):
+        lst = work.lists[i]
+        root = strata.keys[lst >> N1, N2 + (lst & N1)]
+        near = np.uint64((message - strata.keys[lst >> N1, lst & N1]) & GUARD == GUARD)
+        level = (root >> N16) & LEVEL_BITS
+        tree = np.uint64(level != N0)
+        work.more[n_more] = (root >> N24) << N8 | (root & USED_BITS)
+        n_more += near & ~tree
+        work.branches[depth] = branch_item(root >> N24, level, N1)
+        depth += near & tree
+    ask_for_boxes(strata.boxes, work.more, N0, n_more)
+    for i in range(depth):
+        ask_for_branch(strata, work.branches[i])
+    return n_more, depth, n_splits, at, n_lists
 
 
 @inlined
