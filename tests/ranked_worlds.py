@@ -94,6 +94,7 @@ class Play:
         self.idf = Idf(np.array(stream.idf))
         self.by_word = dict(zip(WORDS, stream.idf, strict=True))
         self.ranker = ranking.create(name, stream.window, stream.space, **options)
+        self.ranker.seal_from(3)
         self.reference = reference.Rankings(
             self.by_word, stream.space, count=stream.window.count, seconds=stream.window.seconds
         )

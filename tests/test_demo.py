@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -16,6 +18,10 @@ def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
     assert "600 messages" in result.output
     assert "because  matched:" in result.output
     assert "not sent no match:" in result.output
+    changes = re.search(r"best of the last minute · ([\d,]+) changes", result.output)
+    assert changes is not None
+    assert int(changes[1].replace(",", "")) > 10
+    assert "lost dog · Paris" in result.output
 
 
 def test_equal_seeds_show_equal_worlds() -> None:

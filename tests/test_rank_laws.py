@@ -15,8 +15,10 @@ from nearcast import ranking
 from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import plane
 from nearcast.idf import Idf
-from nearcast.kernels.jit import PURE
+from nearcast.kernels import rank_refill
+from nearcast.kernels.jit import PURE, kernel
 from nearcast.ranking import Changes, PostColumns, Window, WindowError, WishColumns
+from nearcast.ranking.refill import Pace, find_refill
 from nearcast.workloads import SHORT
 from nearcast.workloads import messages as generate_messages
 from nearcast.workloads import subscriptions as generate_subscriptions
@@ -46,8 +48,14 @@ def test_rankings_on_the_earth(name: str, stream: Stream, batched: bool) -> None
 @given(stream=flat_streams)
 def test_numbers_that_start_anew_change_nothing(name: str, stream: Stream) -> None:
     play = Play(name, stream, True)
+    assert isinstance(play.ranker, ranking.Ranker)
     play.ranker.renumber_from = 1
     play.run()
+
+
+@given(stream=flat_streams, batched=st.booleans())
+def test_threads_change_nothing(stream: Stream, batched: bool) -> None:
+    Play("strata-rank", stream, batched, threads=2).run()
 
 
 def _long_stream(seed: int, window: Window) -> Stream:
@@ -115,7 +123,9 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     more, _ = _large(n_wishes // 3, 50, 5)
     square = plane(0, 0, 1, 1)
     both = [ranking.create(each, window, square) for each in (name, "scan")]
+    assert isinstance(both[0], ranking.Ranker)
     both[0].renumber_from = 1
+    both[0].seal_from(16)
     slots = [ranker.subscribe(wishes) for ranker in both]
     n_changes = 0
     for number, columns in enumerate(posts):
@@ -129,6 +139,54 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     ours, scan = (ranker.ranking(int(slots[0][1])) for ranker in both)
     assert ours.seq.tolist() == scan.seq.tolist()
     assert n_changes > n_messages
+
+
+@every_ranker
+@pytest.mark.parametrize("window", [Window(count=120), Window(seconds=50.0)])
+@pytest.mark.parametrize("wishes_first", [False, True])
+def test_a_window_that_is_loaded_is_one_that_arrived(name: str, window: Window, wishes_first: bool) -> None:
+    wishes, posts = _large(*((40, 200) if PURE else (500, 400)), 7)
+    loaded, slow = (ranking.create(each, window, plane(0, 0, 1, 1)) for each in (name, "scan"))
+    loaded.seal_from(16)
+    if wishes_first:
+        loaded.subscribe(wishes)
+    for columns in posts[:-1]:
+        loaded.load(columns)
+        slow.arrive(columns)
+    if not wishes_first:
+        loaded.subscribe(wishes)
+    slots = slow.subscribe(wishes)
+    for slot in slots.tolist():
+        assert loaded.ranking(slot).seq.tolist() == slow.ranking(slot).seq.tolist()
+    assert _as_set(loaded.arrive(posts[-1])) == _as_set(slow.arrive(posts[-1]))
+
+
+@kernel
+def _walk(away, width, rise):  # type: ignore[no-untyped-def]
+    return rank_refill.steps_to_the_cliff(away, width, rise)
+
+
+@kernel
+def _cover(k, most, policy):  # type: ignore[no-untyped-def]
+    return rank_refill.cheapest_cover(k, most, policy)
+
+
+def test_the_cost_model_is_the_paper_s_and_follows_the_pace_of_a_window_of_time() -> None:
+    """Equation 12 for equal chances; fewer messages are kept in reserve while a window grows, more while it shrinks."""
+    k, policy = 20, find_refill("cskyband").policy()
+    for r in (20, 27, 60):
+        away = r - k + 1.0
+        paper = 2.0 * away * r + away * (away + 1.0)
+        assert _walk(away, 2.0 * r - k + 1.0, 1.0) == pytest.approx(paper / 2)
+        near = _walk(away, 2.0 * r - k + 1.0, 1.002)
+        assert near == pytest.approx(paper / 2, rel=0.2)
+    policy[rank_refill.EVALUATION] = 50_000.0
+    covers = []
+    for arrived, expired in ((9, 1), (1, 1), (1, 9)):
+        policy[rank_refill.EXPIRY_SHARE] = Pace(10.0).share_of_expiries(1000 * arrived, 1000 * expired, 1.0)
+        covers.append(_cover(k, 200, policy))
+    assert k <= covers[0] < covers[1] < covers[2] < 200
+    assert Pace(None).share_of_expiries(5, 0, 1.0) == 0.5
 
 
 def test_bad_input_gets_a_clear_error() -> None:
@@ -158,3 +216,5 @@ def test_bad_input_gets_a_clear_error() -> None:
         ranking.create("scan", Window(count=1), refill="none")
     with pytest.raises(CatalogueError, match="not in use"):
         ranker.unsubscribe([3])
+    with pytest.raises(CatalogueError, match="threads: 0 given"):
+        ranking.create("scan", Window(count=1), threads=0)

@@ -31,13 +31,13 @@ def test_match_is_closed_and_needs_all_words() -> None:
 
 def test_move_tells_changes_only() -> None:
     current = reference.Current(LINE)
-    assert current.arrive(message(1, "a", 1), expires=10) == set()
+    assert current.arrive([(message(1, "a", 1), 10)], now=0) == set()
     assert current.subscribe(wish("a", 0, 1)) == {("s", "+", 1)}
-    assert current.arrive(message(2, "a", 3), expires=20) == set()
-    assert current.move("s", Box(1, 0, 3, 0)) == {("s", "+", 2)}
+    assert current.arrive([(message(2, "a", 3), 20)], now=0) == set()
+    assert current.move({"s": Box(1, 0, 3, 0)}) == {("s", "+", 2)}
     assert current.current("s") == {1, 2}
-    assert current.move("s", Box(2, 0, 3, 0)) == {("s", "-", 1)}
-    assert current.move("s", Box(2, 0, 3, 0)) == set()
+    assert current.move({"s": Box(2, 0, 3, 0)}) == {("s", "-", 1)}
+    assert current.move({"s": Box(2, 0, 3, 0)}) == set()
     assert current.advance(20) == {("s", "-", 2)}
     assert current.unsubscribe("s") == set()
 

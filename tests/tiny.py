@@ -29,3 +29,7 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "tiny iq-tree": ("iq-tree", {"depth": 2, "update_weight": 1e-9}),
     "tiny rq-tree": ("rq-tree", {"depth": 3, "capacity": 2, "update_weight": 1e-9}),
 }
+
+TINY_MOVERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tiny strata-move": ("strata-move", {"fill": 1, "strata": {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}}),
+}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nearcast import reference
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.expression import Clause, Expression
-from nearcast.geo import Box, Circle, Polygon, Space, earth, plane
+from nearcast.geo import Box, Circle, Polygon, Region, Space, earth, plane
 from nearcast.lexicon import Lexicon
 from nearcast.model import Message, Subscription
 from nearcast.text import Token
@@ -112,7 +112,7 @@ def _clauses(draw: st.DrawFn) -> Clause:
     return Clause(required, forbidden, phrases, draw(st.frozensets(_phrases, max_size=1)))
 
 
-_expressions = st.lists(_clauses(), min_size=1, max_size=3).map(lambda c: Expression("", tuple(c)))
+expressions = st.lists(_clauses(), min_size=1, max_size=3).map(lambda c: Expression("", tuple(c)))
 _longitudes = st.sampled_from([-180, -179, -170, -90, 0, 1, 90, 170, 179, 180]).map(float)
 _latitudes = st.sampled_from([-90, -89, -45, 0, 1, 45, 89, 90]).map(float)
 _lattice = st.integers(0, 8).map(float)
@@ -132,22 +132,35 @@ def _polygons(xs: st.SearchStrategy[float], ys: st.SearchStrategy[float]) -> st.
     return st.one_of(has_area.map(Polygon), with_hole)
 
 
+texts = st.lists(_words, max_size=6).map(lambda ws: tuple(Token(w, i) for i, w in enumerate(ws)))
+
+
+def _coordinates(on_earth: bool) -> tuple[st.SearchStrategy[float], st.SearchStrategy[float]]:
+    return (_longitudes, _latitudes) if on_earth else (_lattice, _lattice)
+
+
+def places(on_earth: bool) -> st.SearchStrategy[Box]:
+    xs, ys = _coordinates(on_earth)
+    return st.one_of(st.tuples(xs, ys).map(lambda p: Box(*p, *p)), _boxes(xs, ys, on_earth))
+
+
+def regions(on_earth: bool) -> st.SearchStrategy[Region]:
+    """Boxes, circles and polygons."""
+    xs, ys = _coordinates(on_earth)
+    radii = st.sampled_from([0.0, 111_000.0, 2_000_000.0, 12_000_000.0, 20_100_000.0] if on_earth else [0.0, 1.0, 5.0])
+    return st.one_of(
+        _boxes(xs, ys, on_earth),
+        st.tuples(st.tuples(xs, ys), radii).map(lambda c: Circle(*c[0], c[1])),
+        _polygons(xs, ys),
+    )
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     on_earth = draw(st.booleans())
     space: Space = earth if on_earth else SQUARE
-    xs, ys = (_longitudes, _latitudes) if on_earth else (_lattice, _lattice)
-    radii = st.sampled_from([0.0, 111_000.0, 2_000_000.0, 12_000_000.0, 20_100_000.0] if on_earth else [0.0, 1.0, 5.0])
-    points = st.tuples(xs, ys)
-    regions = st.one_of(
-        _boxes(xs, ys, on_earth),
-        st.tuples(points, radii).map(lambda c: Circle(*c[0], c[1])),
-        _polygons(xs, ys),
-    )
-    places = st.one_of(points.map(lambda p: Box(*p, *p)), _boxes(xs, ys, on_earth))
-    texts = st.lists(_words, max_size=6).map(lambda ws: tuple(Token(w, i) for i, w in enumerate(ws)))
-    wishes = draw(st.lists(st.tuples(_expressions, regions), max_size=10))
-    posts = draw(st.lists(st.tuples(texts, places), max_size=6))
+    wishes = draw(st.lists(st.tuples(expressions, regions(on_earth)), max_size=10))
+    posts = draw(st.lists(st.tuples(texts, places(on_earth)), max_size=6))
     return World(
         space,
         [Subscription(i, e, space.check_region(r)) for i, (e, r) in enumerate(wishes)],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import count, repeat
 from typing import Any, NamedTuple, Self
 
@@ -16,11 +16,14 @@ import numpy as np
 from nearcast import indexes
 from nearcast.columns import SubscriptionColumns
 from nearcast.columns.encoder import TextEncoder
+from nearcast.deliveries import Delivery, UnknownSubscriptionError
 from nearcast.errors import NearcastError
 from nearcast.explain import Explanation, explain
 from nearcast.expression import parse
+from nearcast.following import Following
 from nearcast.geo import Box, Region, Space, earth, point
 from nearcast.keeping.keeper import Keeper
+from nearcast.keeping.rankings import RankKeeper
 from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Subscription, Wish
@@ -33,32 +36,7 @@ from nearcast.text import analyzer
 
 DEFAULT_WINDOW = Window(count=10_000)
 
-
-class UnknownSubscriptionError(NearcastError):
-    """A subscription id that nobody holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One message for one subscription (`match`), or into or out of a ranking (`enter`, `leave`).
-
-    `why` of a match is worked out when it is asked for; a ranking has scores instead.
-    """
-
-    subscription: Id
-    subscriber: Id
-    message: Message
-    operation: str = "match"
-    seq: int | None = None  # number of the message in the log; None without a store
-    score: float | None = None  # of a ranking
-    _wish: Subscription | None = field(default=None, repr=False, compare=False)
-    _space: Space = field(default=earth, repr=False, compare=False)
-
-    @property
-    def why(self) -> Explanation:
-        if self._wish is None:
-            raise NearcastError(f"a delivery of operation {self.operation!r} has a score ({self.score}), no reason")
-        return explain(self._wish, self.message, self._space)
+__all__ = ["DEFAULT_WINDOW", "Delivery", "DryRun", "Hub", "UnknownSubscriptionError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +67,7 @@ class _Limited(NamedTuple):
     to_seq: int | None
 
 
-class Hub:
+class Hub(Following):
     """A location-aware publish/subscribe hub.
 
     One hub has one space and one analyzer. Not thread-safe: give each thread its own, or take turns.
@@ -108,7 +86,8 @@ class Hub:
         recorded: Lexicon | None = None,
         **options: Any,
     ) -> None:
-        """`window` is what rankings choose from; `recorded` says how much each word weighs in them."""
+        """`window` is what rankings choose from, and where messages live for moving subscriptions; `recorded` says how
+        much each word weighs in rankings."""
         self.space = space
         self._window, self._recorded = window, recorded
         self._board: Board | None = None
@@ -155,11 +134,17 @@ class Hub:
         self._index, restored = keeper.restore(self.lexicon, self._index)
         for wish, slot, number, spent in restored:
             self._hold(wish, slot, number, spent)
-        self._numbers = count(keeper.store.subscriptions.last + keeper.next_seq)
+        kept = RankKeeper(keeper)
+        if wishes := kept.wishes():
+            self._board = self._new_board()
+            kept.fill(self._board, wishes)
+        self._numbers = count(keeper.store.subscriptions.last + keeper.store.wishes.last + keeper.next_seq)
 
     def checkpoint(self) -> None:
         """Write lexicon and index beside the store, so that opening need not build them."""
         self._kept().save(self._index, self.lexicon, {slot: held.number for slot, held in self._by_slot.items()})
+        if self._board is not None:
+            RankKeeper(self._kept()).note(self._board)
 
     def close(self) -> None:
         """Write a checkpoint and close the store. What was published and subscribed is safe without it."""
@@ -273,14 +258,15 @@ class Hub:
         *,
         id: Id | None = None,
         ts: float | None = None,
+        ttl: float | None = None,
         payload: Mapping[str, Any] | None = None,
     ) -> Message:
         """A checked message of this hub's space and analyzer."""
         place = at if isinstance(at, Box) else point(*at)
         sides = {"west": place.west, "south": place.south, "east": place.east, "north": place.north}
         identity = next(self._numbers) if id is None else id
-        read = read_message({"id": identity, "text": text, "ts": ts, **sides}, self.space, self._analyzer)
-        return Message(read.id, read.tokens, read.place, read.ts, read.text, payload)
+        read = read_message({"id": identity, "text": text, "ts": ts, "ttl": ttl, **sides}, self.space, self._analyzer)
+        return replace(read, payload=payload)
 
     def publish(
         self,
@@ -289,16 +275,19 @@ class Hub:
         *,
         id: Id | None = None,
         ts: float | None = None,
+        ttl: float | None = None,
         payload: Mapping[str, Any] | None = None,
     ) -> list[Delivery]:
-        """Post one message; who gets it."""
-        return self.publish_all([self.message(text, at, id=id, ts=ts, payload=payload)])
+        """Post one message; who gets it. `ttl`: how many seconds from its ts it lives for moving subscriptions."""
+        return self.publish_all([self.message(text, at, id=id, ts=ts, ttl=ttl, payload=payload)])
 
     def publish_all(self, messages: Iterable[Message]) -> list[Delivery]:
         """Post messages as one batch; deliveries in message order. With a store: logged first, in one transaction."""
         posted = list(messages)
         if self._board is not None:
             self._board.check(posted)
+        if self._tracker is not None:
+            self._tracker.check(posted)
         return self.deliver(posted, None if self._keeper is None else self._keeper.append(posted))
 
     def deliver(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
@@ -320,7 +309,10 @@ class Hub:
             endings = [Ending(number, event.to_seq) for number, event in limited.items() if event.to_seq]
             self._keeper.count_events(spent, endings, first_seq + len(posted) - 1)
         if self._board is not None:
-            deliveries += self._ranked(self._board.arrive(posted), first_seq)
+            deliveries += self._ranked(self._board.arrive(posted, first_seq), first_seq)
+        if self._tracker is not None:
+            seqs = None if first_seq is None else (first_seq, first_seq + len(posted) - 1)
+            deliveries += self._followed(self._tracker.arrive(posted), seqs)
         return deliveries
 
     def _count_event(self, held: _Held, seq: int | None) -> _Limited:
@@ -350,7 +342,7 @@ class Hub:
 
         The score is alpha * proximity + (1 - alpha) * cosine of the words. Changes come with the deliveries of
         `publish` and `advance` as `enter` and `leave`, after the matches of their batch; `ranking` has the whole
-        list. The window begins with the first wish. Rankings are in memory only, also in a hub with a store.
+        list. The window begins with the first wish. With a store wishes and window are there again after a restart.
         """
         identity = f"{subscriber}/{next(self._numbers)}" if id is None else id
         record = {"id": identity, "text": words, "lon": near[0], "lat": near[1], "k": k, "alpha": alpha}
@@ -361,8 +353,14 @@ class Hub:
     def rank_all(self, wishes: Sequence[Wish]) -> None:
         """Many at once, all or none."""
         if self._board is None:
-            self._board = Board.create(self._window, self.space, recorded=self._recorded)
+            self._board = self._new_board()
+        if self._keeper is not None:
+            self._board.check_new(wishes)
+            RankKeeper(self._keeper).begin(wishes, self._board)
         self._board.rank(wishes)
+
+    def _new_board(self) -> Board:
+        return Board.create(self._window, self.space, recorded=self._recorded)
 
     def wish(self, wish: Id) -> Wish:
         return self._rankings().wish(wish)
@@ -383,15 +381,21 @@ class Hub:
         return self._board is not None and wish in self._board
 
     def unrank(self, wish: Id) -> None:
-        self._rankings().unrank(wish)
+        board = self._rankings()
+        board.wish(wish)  # or an error, before anything is written
+        if self._keeper is not None:
+            RankKeeper(self._keeper).end(wish)
+        board.unrank(wish)
 
     def ranking(self, wish: Id) -> list[Ranked]:
         """The best messages of a wish now, best first, with their scores."""
         return self._rankings().ranking(wish)
 
     def advance(self, now: float) -> list[Delivery]:
-        """Time passes without a message: what a window of seconds loses leaves the rankings."""
-        return [] if self._board is None else self._ranked(self._board.advance(now), None)
+        """Time passes without a message: what a window of seconds loses leaves the rankings, and messages that end
+        leave moving subscriptions."""
+        ranked = [] if self._board is None else self._ranked(self._board.advance(now), None)
+        return ranked if self._tracker is None else ranked + self._followed(self._tracker.advance(now), None)
 
     def rank_report(self) -> RankReport:
         return self._rankings().report()

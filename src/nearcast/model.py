@@ -15,7 +15,10 @@ Id = str | int
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Words at a place. `ts` is event time in seconds since 1970 (UTC); nothing reads a clock."""
+    """Words at a place. `ts` is event time in seconds since 1970 (UTC); nothing reads a clock.
+
+    `ttl` is for moving subscriptions: at ts + ttl the message has ended.
+    """
 
     id: Id
     tokens: Sequence[Token]
@@ -23,6 +26,7 @@ class Message:
     ts: float | None = None
     text: str | None = None
     payload: Mapping[str, Any] | None = field(default=None, compare=False)
+    ttl: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

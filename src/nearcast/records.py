@@ -32,11 +32,12 @@ _SIDES = ("west", "south", "east", "north")
 
 
 def read_message(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Message:
-    """Columns: id; text or terms; lon, lat or west, south, east, north; optional ts."""
+    """Columns: id; text or terms; lon, lat or west, south, east, north; optional ts, ttl (seconds)."""
     _mapping(record)
     identity = read_id(record)
     tokens, text = _words(record, analysis)
-    return Message(identity, tokens, space.check_place(_place(record)), _time(record, "ts"), text)
+    place, ts, ttl = space.check_place(_place(record)), _time(record, "ts"), _life(record)
+    return Message(identity, tokens, place, ts, text, ttl=ttl)
 
 
 def read_subscription(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Subscription:
@@ -217,6 +218,15 @@ def _time(record: Mapping[str, Any], name: str) -> float | None:
         raise RowError(
             f"{name}: {_shown(value)} given; ISO 8601 or seconds since 1970 up to the year 9999 needed"
         ) from None
+
+
+def _life(record: Mapping[str, Any]) -> float | None:
+    if not _given(record, "ttl"):
+        return None
+    seconds = number(record, "ttl")
+    if seconds <= 0:
+        raise RowError(f"ttl: {_shown(record['ttl'])} given; seconds, more than 0, needed")
+    return seconds
 
 
 def _seconds(value: object) -> float:

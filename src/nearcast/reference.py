@@ -41,11 +41,15 @@ Change = tuple[Id, str, Id]
 class Current:
     """Who holds which live message now; every step returns what changed.
 
-    A message lives from its arrival until `expires`, which is excluded: at that moment it is gone.
+    A message lives from its arrival until `expires`, which is excluded: at that moment it is gone. With `most`,
+    only the last so many that arrived live at all. A message that arrives after its end never comes.
     """
 
-    def __init__(self, space: Space = earth) -> None:
+    def __init__(self, space: Space = earth, *, most: int | None = None) -> None:
         self._space = space
+        self._most = most
+        self._arrived: list[Id] = []
+        self.late = 0
         self._subscriptions: dict[Id, Subscription] = {}
         self._messages: dict[Id, tuple[Message, float]] = {}
         self._held: set[tuple[Id, Id]] = set()
@@ -61,17 +65,24 @@ class Current:
         del self._subscriptions[subscription]
         return self._changes()
 
-    def move(self, subscription: Id, region: Region) -> set[Change]:
-        before = self._subscriptions[subscription]
-        self._subscriptions[subscription] = Subscription(before.id, before.expression, region, before.subscriber)
+    def move(self, regions: Mapping[Id, Region]) -> set[Change]:
+        """Each of these subscriptions to its new region, all at once."""
+        for subscription, region in regions.items():
+            before = self._subscriptions[subscription]
+            self._subscriptions[subscription] = Subscription(before.id, before.expression, region, before.subscriber)
         return self._changes()
 
-    def arrive(self, message: Message, expires: float) -> set[Change]:
-        self._messages[message.id] = (message, expires)
-        return self._changes()
+    def arrive(self, messages: Iterable[tuple[Message, float]], now: float) -> set[Change]:
+        """Messages with their ends, all at `now`."""
+        for message, expires in messages:
+            self._arrived.append(message.id)
+            self._messages[message.id] = (message, expires)
+            self.late += expires <= now
+        return self.advance(now)
 
     def advance(self, now: float) -> set[Change]:
-        self._messages = {m: kept for m, kept in self._messages.items() if kept[1] > now}
+        newest = set(self._arrived if self._most is None else self._arrived[-self._most :])
+        self._messages = {m: kept for m, kept in self._messages.items() if kept[1] > now and m in newest}
         return self._changes()
 
     def _changes(self) -> set[Change]:

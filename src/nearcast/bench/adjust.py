@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nearcast import indexes
 from nearcast.bench.spec import BenchError
 from nearcast.bench.suite import ALL, Experiment, Suite
 
@@ -26,8 +25,8 @@ def adjusted(
     subscriptions where these are varied; elsewhere the first one holds. `scale` multiplies after that.
     """
     for name in (*contestants, *([baseline] if baseline else [])):
-        if name not in indexes.names():
-            raise BenchError(f"index {name!r} given; there are {', '.join(indexes.names())}")
+        if name not in suite.names():
+            raise BenchError(f"index {name!r} given; there are {', '.join(suite.names())}")
     names = [experiment.name for experiment in suite.experiments]
     for name in only:
         if name not in names:
@@ -55,7 +54,7 @@ def _resized(experiment: Experiment, sizes: Sequence[int], scale: float) -> Expe
     if sizes:
         spec = replace(spec, subscriptions=sizes[0])
         values = tuple(sizes) if experiment.vary == "subscriptions" else values
-    if experiment.vary in ("subscriptions", "messages", "history"):
+    if experiment.vary in ("subscriptions", "messages", "history", "window"):
         scaled = [replace(spec, **{experiment.vary: value}).scaled(scale) for value in values]
         values = tuple(dict.fromkeys(getattr(one, experiment.vary) for one in scaled))
     larger = tuple((round(size * scale), names) for size, names in experiment.larger)

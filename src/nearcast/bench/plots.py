@@ -24,6 +24,10 @@ _CHANGES: dict[str, Callable[[IndexResult], float | None]] = {
     "removes per second": lambda r: r.maintenance.remove_per_s if r.maintenance else None,
     "µs per message, after": lambda r: r.maintenance.us_after if r.maintenance else None,
 }
+_RANKING: dict[str, Callable[[IndexResult], float | None]] = {
+    "arrival, µs per message": lambda r: r.figures.get("arrival µs"),
+    "expiry, µs per message": lambda r: r.figures.get("expiry µs"),
+}
 
 
 def require_matplotlib() -> Any:
@@ -52,6 +56,8 @@ def draw(experiment: ExperimentResult, cases: list[CaseResult]) -> Any:
     """Lines where a number is varied; bars for a single case and for data sets, which have no order."""
     if experiment.kind == "maintenance":
         return _bars(experiment, cases, _CHANGES)
+    if experiment.kind == "rank":
+        return _bars(experiment, cases, _RANKING)
     if experiment.kind != "match":
         return _bars(experiment, cases, _trial_metrics(cases))
     if len(cases) == 1:

@@ -1,151 +1,238 @@
-"""Rankers compared on one stream: all must tell the same changes; processor time per message after the window is full.
+"""Rankers on one stream: all must tell the same changes; arrival and expiry are timed apart.
 
-Wishes and messages as in Skype section 8.1.1: a wish has words and place of a message, alpha is even in [0, 1].
+Wishes as in Skype section 8.1.1: words and place of a message, alpha even in [0, 1]. The window slides by ticks of
+about `TICK` messages: first those that leave it expire, then the new ones arrive. It is full from the beginning:
+messages are loaded, wishes get their first results once for each way of refilling, and every ranker goes on from
+there in a process of its own, which has all of that memory without a copy.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nearcast import ranking
-from nearcast.bench.spec import BenchError
-from nearcast.geo import plane
+from nearcast.bench.measure import quiet
+from nearcast.bench.results import IndexResult
+from nearcast.bench.spec import BenchError, Spec
+from nearcast.bench.workload import Workloads, world_bounds
+from nearcast.geo import Plane, plane
 from nearcast.idf import Idf
-from nearcast.ranking import Changes, PostColumns, Ranker, Window, WishColumns
-from nearcast.workloads import STYLES, messages, subscriptions
+from nearcast.ranking import Changes, PostColumns, Ranker, Spread, Window, WishColumns
+from nearcast.ranking.report import RankReport
+from nearcast.workloads import subscriptions
 
-_BATCH = 1_000
-_MOST_SOURCES = 500_000
+TICK = 1_000
+_PHASE = 4  # busy ticks, then as many quiet ones
+_SMALL = 50  # wishes and messages of a rehearsal, which compiles
 _GOLDEN, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
-@dataclass(frozen=True, slots=True)
-class RankSpec:
-    """One contest. The window holds `window` messages before `messages` more are measured."""
-
-    data: str = "tweets"
-    wishes: int = 20_000
-    window: int = 20_000
-    messages: int = 2_000
-    k: int = 20
-    keywords: tuple[int, int] = (1, 5)
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if self.data not in STYLES:
-            raise BenchError(f"data {self.data!r} given; there are {', '.join(STYLES)}")
-        if min(self.wishes, self.window, self.messages, self.k) < 1:
-            raise BenchError("wishes, window, messages and k must be at least 1")
-
-
-@dataclass(frozen=True, slots=True)
-class RankResult:
-    """Times are the runner's; counters and bytes are the ranker's own words, per measured message."""
-
-    ranker: str
-    us: float  # processor microseconds per message: arrival, expiry and refills
-    fill_s: float  # processor seconds to fill the window
-    changes: float
-    candidates: float
-    nodes: float
-    inserted: float
-    touched: float
-    refills: float
-    buffered: float  # mean length of a buffer
-    bytes: int
-    ratio: float = 1.0  # the first ranker's `us` divided by this one's
-
-
-class _World(NamedTuple):
+class World(NamedTuple):
+    spec: Spec
+    space: Plane
     wishes: WishColumns
-    posts: PostColumns
+    posts: PostColumns  # ts is the number of the tick
+    row_from: np.ndarray[Any, np.dtype[np.int64]]  # [ticks + 1]  rows of each tick
+    ticks: int  # of the window
 
 
-def compare(spec: RankSpec, names: Sequence[str], tell: Callable[[str], None] = lambda _: None) -> list[RankResult]:
-    """Measure one ranker after the other; a difference between their changes ends the run."""
-    world, results = _world(spec), []
-    answer: int | None = None
-    for name in names:
-        tell(name)
-        _run(name, RankSpec(spec.data, 50, 50, 50, 2, spec.keywords, spec.seed), _world_small(spec))  # compiles
-        result, told = _run(name, spec, world)
-        if answer is not None and told != answer:
-            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
-        answer = told
-        results.append(result)
-    first = results[0].us if results else 0.0
-    return [RankResult(**{**asdict(r), "ratio": first / max(r.us, 1e-9)}) for r in results]
+class Told(NamedTuple):
+    """What a ranker did."""
+
+    result: IndexResult
+    answer: int  # checksum of all changes
 
 
-def write(path: Path, spec: RankSpec, results: Sequence[RankResult]) -> None:
-    values = {"format": "nearcast-bench-rank", "spec": asdict(spec), "results": [asdict(r) for r in results]}
-    path.write_text(json.dumps(values, indent=1) + "\n")
+@dataclass(slots=True)
+class _Spent:
+    """Seconds of the processor, and by the wall."""
+
+    cpu: float = 0.0
+    wall: float = 0.0
+
+    def __enter__(self) -> None:
+        self.cpu -= time.process_time()
+        self.wall -= time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.cpu += time.process_time()
+        self.wall += time.perf_counter()
 
 
-def _world_small(spec: RankSpec) -> _World:
-    return _world(RankSpec(spec.data, 50, 50, 50, 2, spec.keywords, spec.seed))
-
-
-def _world(spec: RankSpec) -> _World:
-    style = STYLES[spec.data]
-    batch = messages(spec.window + spec.messages, spec.seed, style)
-    sources = messages(min(spec.wishes, _MOST_SOURCES), spec.seed + 1, style)
-    wanted = subscriptions(sources, spec.wishes, spec.seed, keywords=spec.keywords, area=None)
-    n_terms = int(max(batch.terms.max(), wanted.terms.max())) + 1
-    frequencies = np.maximum(np.bincount(batch.terms, minlength=n_terms), 1)
-    idf = Idf(np.log1p(len(batch) / frequencies))
-    alpha = np.random.default_rng(spec.seed).random(spec.wishes)
-    k = np.full(spec.wishes, spec.k, np.int32)
-    wishes = WishColumns.from_flat(wanted.boxes[:, :2], k, alpha, wanted.term_from, wanted.terms, idf)
-    return _World(wishes, PostColumns.from_batch(batch, idf))
-
-
-def _run(name: str, spec: RankSpec, world: _World) -> tuple[RankResult, int]:
-    west, south, east, north = STYLES[spec.data].bounds
-    ranker = ranking.create(name, Window(count=spec.window), plane(west, south, east, north))
-    started = time.process_time()
-    ranker.subscribe(world.wishes)
-    _stream(ranker, world.posts, 0, spec.window)
-    full, before = time.process_time(), ranker.report()
-    n, told = _stream(ranker, world.posts, spec.window, spec.window + spec.messages)
-    spent, after = time.process_time() - full, ranker.report()
-    per = 1.0 / spec.messages
-    result = RankResult(
-        name,
-        spent * per * 1e6,
-        full - started,
-        n * per,
-        (after.candidates - before.candidates) * per,
-        (after.nodes - before.nodes) * per,
-        (after.inserted - before.inserted) * per,
-        (after.touched - before.touched) * per,
-        (after.refills - before.refills) * per,
-        after.buffered,
-        after.bytes_total,
+def make_world(workloads: Workloads, spec: Spec) -> World:
+    """Messages of the window, those that warm up, and the measured ones; wishes drawn from others."""
+    row_from, ticks = _tick_rows(spec)
+    samples = workloads.samples(spec, int(row_from[-1]))
+    wanted = subscriptions(
+        samples.sources,
+        spec.subscriptions,
+        workloads.seed,
+        keywords=spec.keywords,
+        area=None,
+        zipf=spec.keyword_zipf,
     )
-    return result, told
+    n_terms = int(max(samples.measured.terms.max(initial=0), wanted.terms.max(initial=0))) + 1
+    frequencies = np.maximum(np.bincount(samples.measured.terms, minlength=n_terms), 1)
+    idf = Idf(np.log1p(len(samples.measured) / frequencies))
+    alpha = np.random.default_rng(workloads.seed).random(spec.subscriptions)
+    k = np.full(spec.subscriptions, spec.k, np.int32)
+    wishes = WishColumns.from_flat(wanted.boxes[:, :2], k, alpha, wanted.term_from, wanted.terms, idf)
+    ts = np.repeat(np.arange(len(row_from) - 1, dtype=np.float64), np.diff(row_from))
+    posts = PostColumns.from_batch(samples.measured, idf, ts)
+    return World(spec, plane(*world_bounds(samples)), wishes, posts, row_from, ticks)
 
 
-def _stream(ranker: Ranker, posts: PostColumns, first: int, last: int) -> tuple[int, int]:
-    """How many changes there were, and a checksum of them that does not depend on their order within a batch."""
-    n, told = 0, 0
-    numbers = np.arange(len(posts))
-    for start in range(first, last, _BATCH):
-        stop = min(start + _BATCH, last)
-        changes = ranker.arrive(posts.cut((numbers >= start) & (numbers < stop)))
-        n += len(changes.seq)
-        told = (told * 31 + _checksum(changes)) % 2**64
-    return n, told
+def _tick_rows(spec: Spec) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
+    """Rows of each tick, and ticks of the window. With a burst of b a busy tick has b times the rows of a quiet one."""
+    size = min(TICK, max(1, spec.window // 10))
+    ticks = max(1, round(spec.window / size))
+    n = ticks + -(-(spec.warm + spec.messages) // size)
+    busy = np.arange(n) // _PHASE % 2 == 0
+    rows = np.where(busy, spec.burst, 1.0) * size * 2 / (1 + spec.burst)
+    return np.concatenate([[0], np.cumsum(np.maximum(1, np.round(rows)))]).astype(np.int64), ticks
+
+
+def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[Told]:
+    """One ranker after the other; a difference between their answers ends the run."""
+    small = make_world(workloads, world.spec.changed("", subscriptions=_SMALL, window=_SMALL, messages=_SMALL, warm=0))
+    filled: dict[str, list[Ranker]] = {}
+    first: Told | None = None
+    for name in names:
+        _run(small, name, _filled(small, name))
+        refill = _created(world, name).refill_name
+        if refill not in filled:
+            filled[refill] = _filled(world, name)
+        told = _apart(world, name, filled[refill])
+        first = first or told
+        if told.answer != first.answer:
+            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
+        yield told
+
+
+def _created(world: World, name: str) -> Ranker:
+    ranker = ranking.create(name, Window(seconds=float(world.ticks)), world.space)
+    assert isinstance(ranker, Ranker)
+    return ranker
+
+
+def _filled(world: World, name: str) -> list[Ranker]:
+    """Rankers without structure that have the window and the first results of their share of the wishes."""
+    refill, n = _created(world, name).refill_name, world.spec.threads
+
+    def fill(i: int) -> Ranker:
+        part = ranking.create("scan", Window(seconds=float(world.ticks)), world.space, refill=refill)
+        assert isinstance(part, Ranker)
+        part.load(part_of(world.posts, 0, int(world.row_from[world.ticks])))
+        part.subscribe(world.wishes.cut(np.arange(len(world.wishes)) % n == i))
+        return part
+
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(fill, range(n)))
+
+
+def _apart(world: World, name: str, filled: list[Ranker]) -> Told:
+    """Run in a process of its own, so that what was filled serves the next one as well."""
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(_run(world, name, filled)))
+    process.start()
+    sender.close()
+    try:
+        told: Told = receiver.recv()
+    except EOFError:
+        raise BenchError(f"{name}: its process ended without a result") from None
+    finally:
+        process.join()
+    return told
+
+
+def _run(world: World, name: str, filled: list[Ranker]) -> Told:
+    parts = [_created(world, name) for _ in filled]
+    laid, expiry, arrival = _Spent(), _Spent(), _Spent()
+    with laid:
+        for part, one in zip(parts, filled, strict=True):
+            part.take_over(one)
+    ranker = parts[0] if len(parts) == 1 else Spread(parts)
+    warm = world.ticks + int(
+        np.searchsorted(world.row_from[world.ticks :] - world.row_from[world.ticks], world.spec.warm)
+    )
+    before, told, n_changes = ranker.report(), 0, 0
+    with quiet():
+        for tick in range(world.ticks, len(world.row_from) - 1):
+            if tick == warm:
+                before, expiry, arrival, n_changes = ranker.report(), _Spent(), _Spent(), 0
+            columns = part_of(world.posts, int(world.row_from[tick]), int(world.row_from[tick + 1]))
+            with expiry:
+                left = ranker.advance(float(tick))
+            with arrival:
+                came = ranker.arrive(columns)
+            n_changes += len(left.seq) + len(came.seq)
+            told = (told * 31 + _checksum(left) * 7 + _checksum(came)) % 2**64
+    n = int(world.row_from[-1] - world.row_from[warm])
+    return Told(_result(name, before, ranker.report(), n, n_changes, laid, expiry, arrival), told)
+
+
+def _result(
+    name: str,
+    before: RankReport,
+    after: RankReport,
+    n: int,
+    changes: int,
+    laid: _Spent,
+    expiry: _Spent,
+    arrival: _Spent,
+) -> IndexResult:
+    def per(what: str) -> float:
+        return float(getattr(after, what) - getattr(before, what)) / n
+
+    us, wall = (expiry.cpu + arrival.cpu) / n * 1e6, (expiry.wall + arrival.wall) / n * 1e6
+    return IndexResult(
+        name,
+        "measured",
+        messages=n,
+        us=us,
+        us_wall=wall,
+        per_s=1e6 / wall,
+        build_s=laid.cpu,
+        bytes=after.bytes,
+        bytes_per_subscription=after.bytes_total / max(1, after.live),
+        candidates=per("candidates"),
+        nodes=per("nodes"),
+        matches=changes / n,
+        figures={
+            "arrival µs": arrival.cpu / n * 1e6,
+            "expiry µs": expiry.cpu / n * 1e6,
+            "candidates": per("candidates"),
+            "nodes": per("nodes"),
+            "postings": per("postings"),
+            "into buffers": per("inserted"),
+            "buffers touched": per("touched"),
+            "refills": per("refills"),
+            "read by refills": per("scanned"),
+            "changes": changes / n,
+            "buffer length": after.buffered,
+            "bytes a wish": (after.bytes_total - after.bytes["window"]) / max(1, after.live),
+        },
+    )
+
+
+def part_of(posts: PostColumns, first: int, last: int) -> PostColumns:
+    starts = posts.term_from[first : last + 1]
+    terms = slice(int(starts[0]), int(starts[-1]))
+    return PostColumns(
+        posts.boxes[first:last], posts.ts[first:last], starts - starts[0], posts.terms[terms], posts.weights[terms]
+    )
 
 
 def _checksum(changes: Changes) -> int:
+    """Does not depend on the order of changes."""
     slot, seq = changes.slot.astype(np.uint64), changes.seq.astype(np.uint64)
     mixed = ((slot + np.uint64(1)) * _GOLDEN) ^ ((seq + np.uint64(1)) * _OTHER) ^ changes.entered.astype(np.uint64)
     spread = (mixed ^ (mixed >> np.uint64(31))) * _OTHER

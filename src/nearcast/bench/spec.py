@@ -11,7 +11,7 @@ from nearcast.workloads import REAL_SETS, STYLES
 from nearcast.workloads.sampling import Sizes
 
 _PAIRS: dict[str, type] = {"keywords": int, "message_words": int, "area": float, "message_area": float}
-_LEAST = {"subscriptions": 20, "messages": 10, "history": 10}  # what scaling down leaves
+_LEAST = {"subscriptions": 20, "messages": 10, "history": 10, "window": 20}  # what scaling down leaves
 
 
 class BenchError(NearcastError):
@@ -38,6 +38,11 @@ class Spec:
     local: float | None = None
     built: float = 1.0  # maintenance: share of the subscriptions that are there at the start, others join later
     churn: float = 0.1  # maintenance: share that is removed, and replaced by as many new ones
+    window: int = 100_000  # these five of rankings: messages of a full window
+    warm: int = 0  # messages that pass before those that are measured
+    k: int = 20
+    burst: float = 1.0  # busy times have so many times the messages of quiet ones
+    threads: int = 1
 
     def __post_init__(self) -> None:
         known = [*STYLES, *REAL_SETS]
@@ -45,6 +50,9 @@ class Spec:
         for name in _LEAST:
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
         _require(self.sizes in ("log", "uniform"), f"sizes must be log or uniform, not {self.sizes!r}")
+        _require(min(self.k, self.threads) >= 1, f"k and threads must be at least 1, not {self.k} and {self.threads}")
+        _require(self.warm >= 0, f"warm must not be negative, not {self.warm}")
+        _require(self.burst >= 1, f"burst must be at least 1, not {self.burst}")
         _require(0 < self.built <= 1, f"built must be a share above 0, not {self.built}")
         _require(0 <= self.churn < 1, f"churn must be a share below 1, not {self.churn}")
         generated = [name for name in ("vocabulary", "zipf", "local") if getattr(self, name) is not None]
@@ -56,8 +64,8 @@ class Spec:
 
     def scaled(self, factor: float) -> Spec:
         """Subscriptions times the factor; messages and history only shrink, for more would change nothing."""
-        factors = {"subscriptions": factor, "messages": min(factor, 1.0), "history": min(factor, 1.0)}
-        smaller = {name: max(_LEAST[name], round(getattr(self, name) * by)) for name, by in factors.items()}
+        factors = {name: min(factor, 1.0) for name in _LEAST} | {"subscriptions": factor, "warm": min(factor, 1.0)}
+        smaller = {name: max(_LEAST.get(name, 0), round(getattr(self, name) * by)) for name, by in factors.items()}
         return self if factor == 1 else replace(self, **smaller)
 
     def changed(self, where: str, **values: Any) -> Spec:

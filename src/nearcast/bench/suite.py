@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import Any, Literal, get_args
 
-from nearcast import indexes
+from nearcast import indexes, ranking
 from nearcast.bench.spec import BenchError, Spec, label
 
 ALL = "all"  # as a contestant: every plain name of the catalogue
@@ -22,7 +22,7 @@ PAPERS: tuple[str, ...] = (
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
-Kind = Literal["match", "maintenance", "threads", "text", "snapshot"]
+Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "rank"]
 MESSAGE_FIELDS = {"messages", "message_words", "message_area"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -95,10 +95,16 @@ class Experiment:
         chosen = self.indexes
         for size, fewer in self.larger:
             chosen = fewer if case.spec.subscriptions >= size else chosen
-        asked = [name for given in chosen for name in (indexes.CATALOGUE if given == ALL else (given,))]
-        known = indexes.names()
+        catalogue: Mapping[str, Any] = ranking.CATALOGUE if self.kind == "rank" else indexes.CATALOGUE
+        asked = [name for given in chosen for name in (catalogue if given == ALL else (given,))]
+        known = names_of(self.kind)
         asked = list(dict.fromkeys(asked))
         return [name for name in asked if name in known], [name for name in asked if name not in known]
+
+
+def names_of(kind: str) -> list[str]:
+    """Who may take part in an experiment of this kind: rankers or indexes."""
+    return ranking.names() if kind == "rank" else indexes.names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,10 @@ class Suite:
     judge: str  # its answers are the first that contestants are compared with
     pace: Pace
     experiments: tuple[Experiment, ...]
+
+    def names(self) -> list[str]:
+        """Who may take part in any of its experiments."""
+        return list(dict.fromkeys(name for one in self.experiments for name in names_of(one.kind)))
 
 
 def packaged_suites() -> dict[str, Suite]:
@@ -155,7 +165,7 @@ def _experiment(where: str, table: Mapping[str, Any], common: Spec) -> Experimen
     if beside and (kind != "match" or beside != baseline):
         raise BenchError(f"{where}: beside {beside!r} given; it must be the baseline of an experiment that matches")
     larger = tuple(_larger(f"{where}.larger", one) for one in table.get("larger", []))
-    _known(where, [*chosen, baseline, *(name for _, names in larger for name in names)])
+    _known(where, kind, [*chosen, baseline, *(name for _, names in larger for name in names)])
     experiment = Experiment(
         table["name"],
         table["title"],
@@ -189,8 +199,8 @@ def _larger(where: str, table: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]
     return int(table["size"]), tuple(table["indexes"])
 
 
-def _known(where: str, names: Sequence[str]) -> None:
-    known = {ALL, *PAPERS, *indexes.names()}
+def _known(where: str, kind: str, names: Sequence[str]) -> None:
+    known = {ALL, *(() if kind == "rank" else PAPERS), *names_of(kind)}
     for name in names:
         if name not in known:
             raise BenchError(f"{where}: index {name!r} given; there are {', '.join(sorted(known))}")

@@ -37,13 +37,15 @@ def _experiment(experiment: ExperimentResult, details: bool, cores: int, picture
     lines = [f"## {experiment.title}", "", f"`{experiment.name}`: varied is `{experiment.vary}`.{mirrors}", ""]
     if experiment.kind == "maintenance":
         lines += _maintenance(experiment)
+    elif experiment.kind == "rank":
+        lines += _ranking(experiment)
     elif experiment.kind == "match":
         lines += [_legend(experiment), "", *_overview(experiment)]
     else:
         lines += _figures(experiment)
     if picture:
         lines += ["", f"![{experiment.title}]({picture})"]
-    if details:
+    if details and experiment.kind != "rank":
         lines += ["", *_folded(experiment)]
     return [*lines, "", *_notes(experiment, cores), ""]
 
@@ -81,6 +83,30 @@ def _figures(experiment: ExperimentResult) -> list[str]:
     names = list(dict.fromkeys(name for _, result in measured for name in result.figures))
     rows = [[case.label, r.index, *(number(r.figures.get(name)) for name in names)] for case, r in measured]
     return _table([experiment.vary, "index", *names], rows)
+
+
+def _ranking(experiment: ExperimentResult) -> list[str]:
+    """Times and counters of rankers, all per message."""
+    measured = list(_measured(experiment))
+    names = list(dict.fromkeys(name for _, result in measured for name in result.figures))
+    header = [experiment.vary, "ranker", "µs", f"× {experiment.baseline}", "messages/s", *names]
+    rows = [
+        [
+            case.label,
+            r.index,
+            number(r.us),
+            number(1 / r.speedup if r.speedup else None),
+            count(r.per_s),
+            *(number(r.figures.get(name)) for name in names),
+        ]
+        for case, r in measured
+    ]
+    return [
+        "Microseconds of the processor per message, for arrival and expiry together and apart; messages a second by "
+        "the wall; counters per message.",
+        "",
+        *_table(header, rows),
+    ]
 
 
 def _maintenance(experiment: ExperimentResult) -> list[str]:

@@ -62,7 +62,7 @@ class Workloads:
 
     def prepare(self, spec: Spec, *, texts: bool = False) -> Workload:
         """The workload, with its texts if wanted; raises `DataAbsent` where real data is needed and not here."""
-        samples = self._from_real(spec) if spec.is_real else self._generated(spec)
+        samples = self._samples(spec)
         n = spec.subscriptions
         drawn = subscriptions(
             samples.sources,
@@ -76,6 +76,13 @@ class Workloads:
         )
         told = self._texts(spec, samples) if texts else None
         return Workload(spec, some(drawn, 0, n), some(drawn, n, len(drawn)), samples.measured, samples.history, told)
+
+    def _samples(self, spec: Spec) -> Samples:
+        return self._from_real(spec) if spec.is_real else self._generated(spec)
+
+    def samples(self, spec: Spec, messages: int) -> Samples:
+        """So many messages, and others to draw wishes from, without a history."""
+        return self._samples(replace(spec, messages=messages, history=1))
 
     def _texts(self, spec: Spec, samples: Samples) -> Texts:
         """Real texts; made-up words where there are only terms."""
@@ -133,6 +140,12 @@ class Workloads:
             rng = generator(self.seed, _PLACES)
             posts, past = (_widened(rng, batch, spec.message_area, bounds) for batch in (posts, past))
         return Samples(_chosen(everything, sources), posts, past, bounds, measured)
+
+
+def world_bounds(samples: Samples) -> Bounds:
+    """The bounds, or a little more where the data has no extent in one direction."""
+    west, south, east, north = samples.bounds
+    return west, south, max(east, west + 1e-9), max(north, south + 1e-9)
 
 
 def _style(spec: Spec) -> TweetStyle:

@@ -69,36 +69,6 @@ def run(
         raise typer.Exit(1)
 
 
-@app.command()
-def rank(
-    rankers: Annotated[str, typer.Option(help="Contestants: a,b,name:variant …; ratios refer to the first.")] = (
-        "strata-rank,skype,skype:ipt,ciq"
-    ),
-    data: Annotated[str, typer.Option(help="A style of generated messages.")] = "tweets",
-    wishes: Annotated[int, typer.Option(min=1)] = 20_000,
-    window: Annotated[int, typer.Option(min=1, help="Messages.")] = 20_000,
-    messages: Annotated[int, typer.Option(min=1, help="Measured after the window is full.")] = 2_000,
-    k: Annotated[int, typer.Option(min=1)] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all data.")] = 1,
-    json: Annotated[Path | None, typer.Option(help="Write the result here.")] = None,
-) -> None:
-    """Compare rankers on one stream. They must tell the same changes; a difference ends the run."""
-    from nearcast.bench.ranking import RankSpec, compare, write
-
-    spec = RankSpec(data, wishes, window, messages, k, seed=seed)
-    names = [name.strip() for name in rankers.split(",") if name.strip()]
-    results = compare(spec, names, lambda name: typer.echo(f"{name} …", err=True))
-    table = Table(title=f"{wishes:,} wishes, k = {k}, window of {window:,}, {messages:,} messages of {data}")
-    for heading in ("ranker", "µs", "ratio", "fill s", "changes", "candidates", "nodes", "refills", "buffer", "MB"):
-        table.add_column(heading, justify="left" if heading == "ranker" else "right")
-    for r in results:
-        numbers = (r.us, r.ratio, r.fill_s, r.changes, r.candidates, r.nodes, r.refills, r.buffered, r.bytes / 1e6)
-        table.add_row(r.ranker, *(f"{number:,.2f}" for number in numbers))
-    Console().print(table)
-    if json:
-        write(json, spec, results)
-
-
 @app.command("list")
 def list_suites() -> None:
     """The suites, their experiments, and what each varies."""

@@ -28,6 +28,8 @@ BATCH = 25
 SHOWN = 7
 EXPLAINED = 4
 REHEARSED = 200  # messages: enough that some match, and every kernel is met
+RANKED = (("live jazz tickets", "Tokyo"), ("pizza ramen", "New York City"), ("lost dog", "Paris"))  # words, city
+BEST = 3  # messages of a ranking
 
 
 def demo(
@@ -41,7 +43,7 @@ def demo(
     console = Console(record=picture is not None, width=100 if picture else None)
     with console.status("Generating wishes around the world's cities …"):
         hub, wishes, posts = _world(subscriptions, messages, seed, index)
-    stage = _Stage(wishes, console.width)
+    stage = _Stage(wishes, Rankings(hub), console.width)
     _play(console, hub, posts, stage)
     console.print(stage.summary())
     for delivery in stage.kept:
@@ -57,17 +59,32 @@ def _world(
 ) -> tuple[Hub, list[Subscription], list[Message]]:
     from nearcast import indexes
     from nearcast.hub import Hub
+    from nearcast.ranking import Window
     from nearcast.records import read_message, read_subscription
     from nearcast.text import analyzer
     from nearcast.workloads import CityWorld
 
     world, analysis = CityWorld(seed), analyzer()
-    hub = Hub(index=index or indexes.DEFAULT)
+    hub = Hub(index=index or indexes.DEFAULT, window=Window(seconds=60.0))
     wishes = [read_subscription(r, hub.space, analysis) for r in world.subscriptions(n_subscriptions)]
     hub.subscribe_all(wishes)
     posts = [read_message(r, hub.space, analysis) for r in world.messages(n_messages)]
-    hub.publish_all(posts[:REHEARSED])  # compiles what is not compiled yet, before the clock runs
+    _rehearse(hub, posts[:REHEARSED])
+    places = dict(zip(world.cities.names, zip(world.cities.lon, world.cities.lat, strict=True), strict=True))
+    for words, city in RANKED:
+        hub.rank(f"{words}, {city}", words, near=places[city], k=BEST, alpha=0.6, id=f"{words} · {city}")
     return hub, wishes, posts
+
+
+def _rehearse(hub: Hub, posts: list[Message]) -> None:
+    """Compile what is not compiled yet, before the clock runs. Rankings have their own hub: time runs once."""
+    from nearcast.hub import Hub
+    from nearcast.ranking import Window
+
+    hub.publish_all(posts)
+    other = Hub(window=Window(seconds=10.0))
+    other.rank("nobody", RANKED[0][0], near=(0.0, 0.0), k=1)
+    other.publish_all(posts)
 
 
 def _play(console: Console, hub: Hub, posts: list[Message], stage: _Stage) -> None:
@@ -89,10 +106,38 @@ def _batches(posts: list[Message]) -> Iterator[list[Message]]:
         yield batch
 
 
-class _Stage:
-    """What the viewer sees: the map, the latest matches, the busiest words, the rates."""
+class Rankings:
+    """The best messages of the last minute for a few wishes, and how often that changed."""
 
-    def __init__(self, wishes: list[Subscription], width: int) -> None:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._new: set[tuple[object, object]] = set()  # wish and message that came with the last batch
+        self.changes = 0
+
+    def take(self, changes: list[Delivery]) -> None:
+        self.changes += len(changes)
+        self._new = {(d.subscription, d.message.id) for d in changes if d.operation == "enter"}
+
+    def view(self, width: int) -> Panel:
+        rows = Table.grid(padding=(0, 1))
+        for wish in self._hub.wishes():
+            rows.add_row("", Text(str(wish.id), style="bold cyan"))
+            best = self._hub.ranking(wish.id)
+            for message, score in best:
+                mark = "[green]▲[/]" if (wish.id, message.id) in self._new else " "
+                text = Text(message.text or "", overflow="ellipsis", no_wrap=True)
+                rows.add_row(f"{mark} [yellow]{score:.2f}[/]", text)
+            for _ in range(BEST - len(best)):
+                rows.add_row("", "")
+        title = f"best of the last minute · {self.changes:,} changes"
+        return Panel(rows, title=title, border_style="grey42", width=width)
+
+
+class _Stage:
+    """What the viewer sees: the map, the latest matches, the busiest words, the rates, rankings."""
+
+    def __init__(self, wishes: list[Subscription], rankings: Rankings, width: int) -> None:
+        self._rankings = rankings
         centres = [_centre(wish) for wish in wishes]
         self._map = WorldMap((x for x, _ in centres), (y for _, y in centres), width - 4)
         self._n_wishes = len(wishes)
@@ -103,7 +148,9 @@ class _Stage:
         self._words: Counter[str] = Counter()
         self.kept: list[Delivery] = []
 
-    def take(self, batch: list[Message], deliveries: list[Delivery], seconds: float) -> None:
+    def take(self, batch: list[Message], delivered: list[Delivery], seconds: float) -> None:
+        deliveries = [d for d in delivered if d.operation == "match"]
+        self._rankings.take([d for d in delivered if d.operation != "match"])
         self._seconds += seconds
         self._published += len(batch)
         self._delivered += len(deliveries)
@@ -148,12 +195,14 @@ class _Stage:
                     Panel(busiest, title="wished for", border_style="grey42", width=int(self._width * 0.33)),
                 ]
             ),
+            self._rankings.view(self._width),
         )
 
-    def summary(self) -> Panel:
+    def summary(self) -> Group:
         share = 100 * self._matched / max(1, self._published)
         body = Group(self._map.text(), self._figures(), Text(f"{share:.0f} % of the messages were wanted by someone"))
-        return Panel(body, title="nearcast demo", border_style="grey42", expand=False)
+        shown = Panel(body, title="nearcast demo", border_style="grey42", expand=False)
+        return Group(shown, self._rankings.view(self._width))
 
 
 def _centre(wish: Subscription) -> tuple[float, float]:

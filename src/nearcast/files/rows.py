@@ -49,7 +49,7 @@ class Role(NamedTuple):
 _SIDES = "west,south,east,north"
 MESSAGES = Role(
     "messages",
-    ("id", "text", "terms", "lon", "lat", "west", "south", "east", "north", "ts"),
+    ("id", "text", "terms", "lon", "lat", "west", "south", "east", "north", "ts", "ttl"),
     (("id",), ("text", "terms"), ("lon,lat", _SIDES)),
 )
 SUBSCRIPTIONS = Role(

@@ -96,6 +96,13 @@ class EntryIndex(ABC):
             self._drop(entries)
             self.table.release(chosen, entries)
 
+    def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
+        """Put entries, each given once, into other boxes."""
+        if len(entries):
+            self._drop(entries)
+            self.table.relocate(entries, boxes)
+            self._add(entries)
+
     def match(self, batch: MessageBatch) -> Pairs:
         """Who wants which message of the batch."""
         rows, entries = self._probe(batch.rows)

@@ -25,6 +25,7 @@ from nearcast.kernels import (
     strata_keys,
     strata_match,
     strata_measure,
+    strata_move,
     strata_remove,
     strata_steps,
 )
@@ -111,6 +112,14 @@ class Strata(EntryIndex):
                 self._drop(entries)
                 with self._turns.writing:
                     self.table.release(chosen, entries)
+
+    def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
+        with self._changing:
+            for first in range(0, len(entries), self._chunk):
+                part = slice(first, first + self._chunk)
+                with self._turns.writing:
+                    self._move(entries[part], np.ascontiguousarray(boxes[part]))
+                    self.table.relocate(entries[part], boxes[part])
 
     def match(self, batch: MessageBatch) -> Pairs:
         with self._turns.reading:
@@ -208,6 +217,12 @@ class Strata(EntryIndex):
             done = strata_insert.insert(
                 self._arrays.view, entries, numbers, done, self._weights, self._frame, self._place
             )
+
+    def _move(self, numbers: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
+        done = 0
+        while done < len(numbers):
+            self._arrays.make_room()
+            done = strata_move.move(self._arrays.view, self.entries, numbers, done, boxes, self._frame, self._place)
 
     def _regroup(self, most: int) -> None:
         """Split a term whose list grew, if that pays; move entries to classes, at most so many in this call."""

@@ -90,6 +90,26 @@ class EntryTable:
             at = following[following != NO_ENTRY]
         return np.concatenate([np.zeros(0, dtype=np.int64), *chains])
 
+    def rows_by_slot(self, slots: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+        """The entries of these slots, one slot after the other; which slot (by its place) each belongs to, or None
+        where every subscription is one entry."""
+        if not self._several:
+            return slots.astype(np.int64), None
+        place, at = np.arange(len(slots)), self._first_entry[slots]
+        places, chains = [], []
+        while len(at):
+            places.append(place)
+            chains.append(at)
+            following = self._next_entry[at]
+            place, at = place[following != NO_ENTRY], following[following != NO_ENTRY]
+        owner = np.concatenate([np.zeros(0, dtype=np.int64), *places])
+        order = np.argsort(owner, kind="stable")
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *chains])
+        return rows[order], owner[order].astype(np.int32)
+
+    def slots_of(self, entries: NDArray[Any]) -> NDArray[np.int32]:
+        return self._slot_of[entries] if self._several else entries.astype(np.int32)
+
     def _in_use(self, slots: NDArray[np.int32]) -> NDArray[np.bool_]:
         known, free = (self._first_entry, NO_ENTRY) if self._several else (self._term_count, 0)
         return np.asarray(known[slots] != free)
@@ -135,6 +155,10 @@ class EntryTable:
         """All term runs are in terms[:top] from now on, and `term_from` says where: the caller saw to it."""
         self._terms = Pool()
         self._terms.values, self._terms.top = terms, top
+
+    def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
+        """Entries stay what they are, in other boxes."""
+        self._boxes[entries] = boxes
 
     def release(self, slots: NDArray[np.int32], entries: NDArray[np.int64]) -> None:
         self._terms.free(self._term_from[entries], self._term_count[entries])
@@ -198,11 +222,29 @@ class EntryTable:
         """Candidates that are exact on boxes and required terms, to the set of (message, slot)."""
         message = rows if batch.message is None else batch.message[rows]
         if self._extra is not None and len(rows):
-            keep = self._extra.holds(batch, rows, message, entries, self.space == earth)
+            keep = self.holds(batch, rows, message, entries)
             message, entries = message[keep], entries[keep]
         if self._several:
             return Pairs.once_each(message, self._slot_of[entries])
         return Pairs(message, entries) if batch.message is None else Pairs.once_each(message, entries)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether some subscription has, or had, more than one entry."""
+        return self._several
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether some entry says more than a box and required terms."""
+        return self._extra is not None
+
+    def holds(
+        self, batch: MessageBatch, rows: NDArray[np.int32], message: NDArray[np.int32], entries: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Which candidates keep the further conditions of their entries."""
+        if self._extra is None:
+            return np.ones(len(rows), dtype=np.bool_)
+        return self._extra.holds(batch, rows, message, entries, self.space == earth)
 
     # -- saving -------------------------------------------------------------------------------------
 

@@ -93,6 +93,7 @@ def probe(inverted, wants, thetas, posts, first_post, row, last_row, side, space
                 if at[i] < ends[i] and inverted.who[at[i]] == wish:
                     cosine += inverted.weights[at[i]] * posts.weights[low + i]
                     at[i] += 1
+                    counters[2] += 1
             slot = np.int64(inverted.slots[wish])
             if (1.0 - wants.alpha[slot]) * cosine < inverted.needed[wish, cell]:
                 continue

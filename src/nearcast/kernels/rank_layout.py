@@ -47,7 +47,8 @@ REFILLS = 17
 SCANNED = 18  # postings read by refills
 SCORED = 19  # exact scores by refills
 TRIMMED = 20  # buffers that had no room for all they should hold
-N_STATE = 21
+SHELVED = 21  # messages below this seq are on shelves
+N_STATE = 22
 
 # Positions in `space`.
 IS_EARTH = 0  # 1.0 or 0.0

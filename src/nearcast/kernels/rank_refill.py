@@ -1,7 +1,7 @@
 """Re-evaluation: the best messages of the window for one wish, and how many of them to keep (Skype section 6).
 
-Messages are found through their terms: `Chain` links the postings of a term, newest first. The best `reach` are
-gathered in a heap; the policy decides how many of them the buffer covers, that is, its threshold.
+Messages are found on shelves (`rank_shelf`), the latest ones through `Chain`, which links the postings of a term,
+newest first. The policy decides how many the buffer covers, that is, its threshold.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nearcast.kernels.jit import kernel, primitive
 from nearcast.kernels.primitives import lower_bound
+from nearcast.kernels.rank_heap import Heap, best_first, offer
 from nearcast.kernels.rank_layout import (
     ALL,
     BASE,
@@ -23,17 +24,31 @@ from nearcast.kernels.rank_layout import (
     REFILLS,
     SCANNED,
     SCORED,
+    SHELVED,
     TRIMMED,
     score_of,
 )
+from nearcast.kernels.rank_shelf import Desk, Shelves, search
 
 KMAX, SKYBAND, CSKYBAND = 0, 1, 2
 """Policies: the best kmax (Yi et al.); all within a ratio of the k-th score, without those that cannot come
 back (Mouratidis et al.); the same with a threshold chosen by cost (Skype section 6.2)."""
 
-# Positions in `policy`.
-KIND, FACTOR, COST = 0, 1, 2  # kmax / k or the ratio; cost of reading a posting in units of touching an entry
-N_POLICY = 3
+# Positions in `policy`. The unit of costs is touching an entry of a buffer.
+KIND = 0
+FACTOR = 1  # kmax / k, or the ratio to the k-th score
+SCAN_COST = 2  # of a comparison of a search
+SCORE_COST = 3  # of an exact score
+TOUCH_COST = 4  # of finding a buffer, however long it is
+EVALUATION = 5  # mean cost of the latest re-evaluations
+EVALUATED = 6  # how many of them there were
+EXPIRY_SHARE = 7  # of expiries in all arrivals and expiries of late; in a count window a half
+N_POLICY = 8
+
+REACH = 10.0
+"""Times k. A threshold below the 10k-th score would pay only where a re-evaluation costs more than a window."""
+
+REMEMBERED = 1000.0  # re-evaluations that the mean cost is of
 
 
 class Chain(NamedTuple):
@@ -44,11 +59,13 @@ class Chain(NamedTuple):
     row: NDArray[np.int32]  # [postings]  whose it is
 
 
-class Heap(NamedTuple):
-    """Room for the best messages; the worst of them is first."""
+class Finder(NamedTuple):
+    """What a re-evaluation works with."""
 
-    scores: NDArray[np.float64]
-    seqs: NDArray[np.int32]
+    chain: Chain
+    shelves: Shelves
+    desk: Desk
+    heap: Heap
 
 
 @kernel
@@ -60,61 +77,6 @@ def link(chain, posts, first, last):
             chain.older[p] = chain.newest[term]
             chain.row[p] = row
             chain.newest[term] = p
-
-
-@primitive
-def _is_before(heap, i, j):
-    """Is entry i worse than entry j?"""
-    if heap.scores[i] != heap.scores[j]:
-        return heap.scores[i] < heap.scores[j]
-    return heap.seqs[i] < heap.seqs[j]
-
-
-@primitive
-def _swap(heap, i, j):
-    score, seq = heap.scores[i], heap.seqs[i]
-    heap.scores[i], heap.seqs[i] = heap.scores[j], heap.seqs[j]
-    heap.scores[j], heap.seqs[j] = score, seq
-
-
-@primitive
-def sink(heap, n):
-    """Put the first entry where it belongs."""
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            return
-        if child + 1 < n and _is_before(heap, child + 1, child):
-            child += 1
-        if not _is_before(heap, child, i):
-            return
-        _swap(heap, i, child)
-        i = child
-
-
-@primitive
-def offer(heap, n, reach, score, seq):
-    """Keep the entry if it is among the best `reach`; how many are kept."""
-    if n < reach:
-        heap.scores[n], heap.seqs[n] = score, seq
-        i = n
-        while i > 0 and _is_before(heap, i, (i - 1) >> 1):
-            _swap(heap, i, (i - 1) >> 1)
-            i = (i - 1) >> 1
-        return n + 1
-    if score > heap.scores[0] or (score == heap.scores[0] and seq > heap.seqs[0]):
-        heap.scores[0], heap.seqs[0] = score, seq
-        sink(heap, n)
-    return n
-
-
-@primitive
-def best_first(heap, n):
-    """Sort the heap."""
-    for last in range(n - 1, 0, -1):
-        _swap(heap, 0, last)
-        sink(heap, last)
 
 
 @primitive
@@ -131,11 +93,10 @@ def has_earlier(wants, slot, position, posts, row):
 
 
 @primitive
-def gather(wants, slot, posts, chain, reach, heap, state, space):
-    """The best `reach` of the window; how many there are, and how many messages share a term."""
-    n, shared, scanned = 0, 0, 0
+def _follow(wants, slot, posts, chain, heap, n, most, state, space):
+    """Offer the messages of the window that are on no shelf."""
     low = wants.term_from[slot]
-    oldest, following = state[OLDEST] - state[BASE], state[NEXT] - state[BASE]
+    oldest, following = max(state[OLDEST], state[SHELVED]) - state[BASE], state[NEXT] - state[BASE]
     for position in range(low, low + wants.term_count[slot]):
         term = wants.terms[position]
         p = chain.newest[term] if term < len(chain.newest) else -1
@@ -143,46 +104,57 @@ def gather(wants, slot, posts, chain, reach, heap, state, space):
             row = np.int64(chain.row[p])
             if row < oldest:
                 break
-            scanned += 1
+            state[SCANNED] += 1
             if row < following and not has_earlier(wants, slot, position, posts, row):
-                score = score_of(wants, slot, posts, row, space)
-                shared += 1
-                n = offer(heap, n, reach, score, row + state[BASE])
+                state[SCORED] += 1
+                n = offer(heap, n, most, score_of(wants, slot, posts, row, space), row + state[BASE])
             p = chain.older[p]
-    best_first(heap, n)
+    return n
+
+
+@primitive
+def gather(wants, slot, posts, finder, most, policy, state, space):
+    """The best `most` of the window, best first; how many there are."""
+    scanned, scored = state[SCANNED], state[SCORED]
+    n = search(wants, slot, posts, finder.shelves, finder.desk, finder.heap, 0, most, state, space)
+    n = _follow(wants, slot, posts, finder.chain, finder.heap, n, most, state, space)
+    best_first(finder.heap, n)
     state[REFILLS] += 1
-    state[SCANNED] += scanned
-    state[SCORED] += shared
-    return n, shared
+    if n >= wants.k[slot]:
+        cost = policy[SCAN_COST] * (state[SCANNED] - scanned) + policy[SCORE_COST] * (state[SCORED] - scored)
+        policy[EVALUATED] += 1.0
+        policy[EVALUATION] += (cost - policy[EVALUATION]) / min(policy[EVALUATED], REMEMBERED)
+    return n
 
 
 @primitive
-def covered(k, heap, n, policy, state):
-    """How many of the n best the buffer shall cover, by the policy."""
-    if policy[KIND] == KMAX:
-        return min(n, np.int64(math.ceil(policy[FACTOR] * k)))
-    if policy[KIND] == SKYBAND:
-        threshold = policy[FACTOR] * heap.scores[k - 1]
-        cover = k
-        while cover < n and heap.scores[cover] >= threshold:
-            cover += 1
-        return cover
-    return cheapest_cover(k, n, policy[COST] * state[SCANNED] / max(1, state[REFILLS]))
+def steps_to_the_cliff(away, width, rise):
+    """Mean number of falls and rises, times the chance of a fall, until a walk has come down `away` steps.
+
+    `width` steps above the cliff it is thrown back, as in equation 12; `rise` is the chance of a rise in units of
+    that of a fall, 1 where nothing is known (equation 11), else as section 6.3 has it.
+    """
+    if abs(rise - 1.0) < 1e-3:
+        return away * width - away * (away - 1.0) / 2.0
+    power = rise ** (width - away + 1.0)
+    return (away - power * (1.0 - rise**away) / (1.0 - rise)) / (1.0 - rise)
 
 
 @primitive
-def cheapest_cover(k, n, evaluation):
+def cheapest_cover(k, most, policy):
     """The number of messages above the threshold that costs least, Skype equations 9 to 13.
 
-    With r of the window's W messages above it, prob = r / W. Both costs have the factor 1 / W, which is left
-    out. The k-skyband of r messages has k * (1 + ln(r / k)) members; equation 9 forgets the 1. `evaluation` is
-    the mean cost of a re-evaluation so far. The cost falls and then rises: walk until it rises.
+    With r of the window's W messages above it, prob = r / W. All costs have the factor 1 / W, which is left
+    out. The k-skyband of r messages has k * (1 + ln(r / k)) members; equation 9 forgets the 1. The cost falls and
+    then rises: walk until it rises.
     """
+    falls = policy[EXPIRY_SHARE]
+    rise = (1.0 - falls) / falls
     best, least = k, np.inf
-    for r in range(k, n + 1):
-        steps = np.float64(r - k + 1)
-        walk = 2.0 * steps * r + steps * (steps + 1.0)
-        cost = r * (k * (1.0 + math.log(r / k))) + evaluation * r / walk
+    for r in range(k, most + 1):
+        steps = steps_to_the_cliff(r - k + 1.0, 2.0 * r - k + 1.0, rise)
+        kept = k * (1.0 + math.log(r / k))
+        cost = r * (policy[TOUCH_COST] + kept) + policy[EVALUATION] * falls * r / steps
         if cost > least:
             break
         best, least = r, cost
@@ -190,11 +162,32 @@ def cheapest_cover(k, n, evaluation):
 
 
 @primitive
-def fill(buffers, slot, k, heap, n, shared, policy, state):
-    """The buffer anew from the n best, of `shared` that share a term."""
-    cover = n
-    if n > k:
-        cover = covered(k, heap, n, policy, state)
+def sought(k, room, policy):
+    """How many messages a refill looks for: those that the policy covers or chooses from."""
+    most = np.int64(math.ceil(REACH * k))
+    if policy[KIND] == CSKYBAND:
+        return np.int64(cheapest_cover(k, most, policy))
+    if policy[KIND] == KMAX:
+        return max(k, min(np.int64(room), np.int64(math.ceil(policy[FACTOR] * k))))
+    return max(np.int64(room), most)
+
+
+@primitive
+def covered(k, heap, n, policy):
+    """How many of the n best the buffer shall cover."""
+    if policy[KIND] != SKYBAND or n <= k:
+        return n
+    threshold = policy[FACTOR] * heap.scores[k - 1]
+    cover = k
+    while cover < n and heap.scores[cover] >= threshold:
+        cover += 1
+    return cover
+
+
+@primitive
+def fill(buffers, slot, k, heap, n, most, policy, state):
+    """The buffer anew from the n best; fewer than `most` are all that share a term."""
+    cover = covered(k, heap, n, policy)
     start, room = buffers.start[slot], np.int64(buffers.room[slot])
     dominance = policy[KIND] != KMAX
     size = 0
@@ -215,7 +208,7 @@ def fill(buffers, slot, k, heap, n, shared, policy, state):
         buffers.beaten[start + size] = beaten
         size += 1
     buffers.size[slot] = size
-    if cover == shared:
+    if cover == n and n < most:
         buffers.theta[slot] = ALL
     elif cover < 0:
         buffers.theta[slot] = buffers.scores[start + size - 1]
@@ -224,22 +217,12 @@ def fill(buffers, slot, k, heap, n, shared, policy, state):
 
 
 @primitive
-def reach_of(k, room, policy):
-    """How many messages a refill looks for: those that the policy chooses from."""
-    return max(np.int64(room), np.int64(math.ceil(REACH * k))) if policy[KIND] != KMAX else np.int64(room)
-
-
-REACH = 10.0
-"""Times k. A threshold below the 10k-th score would pay only where a re-evaluation costs more than a window."""
-
-
-@primitive
-def refill(wants, buffers, slot, posts, chain, policy, heap, state, space):
+def refill(wants, buffers, slot, posts, finder, policy, state, space):
     """Skype Algorithm 2, lines 4 to 7."""
     k = np.int64(wants.k[slot])
-    reach = reach_of(k, buffers.room[slot], policy)
-    n, shared = gather(wants, slot, posts, chain, reach, heap, state, space)
-    fill(buffers, slot, k, heap, n, shared, policy, state)
+    most = sought(k, buffers.room[slot], policy)
+    n = gather(wants, slot, posts, finder, most, policy, state, space)
+    fill(buffers, slot, k, finder.heap, n, most, policy, state)
 
 
 assert NOTHING < 0.0  # a message without a shared term is never above a threshold

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.jit import inlined, kernel
+from nearcast.kernels.jit import inlined, kernel, prefetch
 from nearcast.kernels.rank_buffer import drop_expired, insert, stop_waiting, wait_for, wait_for_oldest
 from nearcast.kernels.rank_layout import (
     ALL,
@@ -100,7 +100,7 @@ def _take(wants, buffers, calendar, slot, score, dominance, notes, out, state):
 
 
 @inlined
-def _sweep(wants, buffers, calendar, posts, chain, policy, heap, notes, out, state, space, slot):
+def _sweep(wants, buffers, calendar, posts, finder, policy, notes, out, state, space, slot):
     """What expired leaves the slot's buffer; what moves up enters, from the window if need be."""
     k, start, oldest = np.int64(wants.k[slot]), buffers.start[slot], state[OLDEST]
     top = min(k, np.int64(buffers.size[slot]))
@@ -112,7 +112,7 @@ def _sweep(wants, buffers, calendar, posts, chain, policy, heap, notes, out, sta
     staying = top - (state[N_OUT] - before)
     drop_expired(buffers, slot, oldest)
     if buffers.size[slot] < k and buffers.theta[slot] != ALL:
-        refill(wants, buffers, slot, posts, chain, policy, heap, state, space)
+        refill(wants, buffers, slot, posts, finder, policy, state, space)
         if notes.fresh_in[slot] != state[BATCH]:
             notes.fresh_in[slot] = state[BATCH]
             notes.fresh[state[N_FRESH]] = slot
@@ -136,6 +136,57 @@ def _move_window(posts, state, space):
 
 
 @inlined
+def _ask_for_slot(wants, buffers, notes, slot):
+    """What is kept by slot will be needed soon."""
+    prefetch(buffers.start, slot)
+    prefetch(buffers.size, slot)
+    prefetch(buffers.room, slot)
+    prefetch(buffers.theta, slot)
+    prefetch(wants.k, slot)
+    prefetch(notes.fresh_in, slot)
+    prefetch(notes.changed_in, slot)
+    prefetch(notes.known, slot)
+
+
+@inlined
+def _ask_for_buffer(buffers, slot):
+    """The slot's buffer will be needed soon: scores have two cache lines for 16 entries, seqs one."""
+    start, size = buffers.start[slot], buffers.size[slot]
+    prefetch(buffers.beaten, start)
+    for i in range(start, start + size, 8):
+        prefetch(buffers.scores, i)
+    for i in range(start, start + size, 16):
+        prefetch(buffers.seqs, i)
+
+
+AHEAD = 8  # candidates that memory is asked for before they are looked at
+
+
+@inlined
+def _look_ahead(wants, buffers, notes, found, n_found, at):
+    if at + 2 * AHEAD < n_found:
+        _ask_for_slot(wants, buffers, notes, np.int64(found.slots[at + 2 * AHEAD]))
+    if at + AHEAD < n_found:
+        _ask_for_buffer(buffers, np.int64(found.slots[at + AHEAD]))
+
+
+@inlined
+def _ask_for_leaving(wants, buffers, calendar, notes, at):
+    """Row `at` expires soon, then the next one."""
+    slot = np.int64(calendar.head[at])
+    while slot >= 0:
+        _ask_for_buffer(buffers, slot)
+        slot = np.int64(calendar.after[slot])
+    if at + 1 < len(calendar.head):
+        slot = np.int64(calendar.head[at + 1])
+        while slot >= 0:
+            _ask_for_slot(wants, buffers, notes, slot)
+            prefetch(calendar.before, slot)
+            prefetch(calendar.due, slot)
+            slot = np.int64(calendar.after[slot])
+
+
+@inlined
 def _arrive(wants, buffers, calendar, posts, found, n_found, policy, notes, out, state, space):
     """The next row of the batch. False: no room for its changes; call again, it goes on where it stopped."""
     row, dominance = state[ROW], policy[KIND] != KMAX
@@ -143,6 +194,7 @@ def _arrive(wants, buffers, calendar, posts, found, n_found, policy, notes, out,
     while state[CANDIDATE] < n_found and found.rows[state[CANDIDATE]] == row:
         if state[N_OUT] + 2 > len(out.steps) or state[N_MOVED] == len(notes.moved):
             return False
+        _look_ahead(wants, buffers, notes, found, n_found, state[CANDIDATE])
         slot, score = np.int64(found.slots[state[CANDIDATE]]), found.scores[state[CANDIDATE]]
         if score >= buffers.theta[slot] and notes.fresh_in[slot] != state[BATCH]:
             _take(wants, buffers, calendar, slot, score, dominance, notes, out, state)
@@ -163,7 +215,7 @@ def _arrive(wants, buffers, calendar, posts, found, n_found, policy, notes, out,
 
 
 @kernel
-def settle(wants, buffers, calendar, posts, chain, found, n_found, policy, heap, notes, out, state, space):
+def settle(wants, buffers, calendar, posts, finder, found, n_found, policy, notes, out, state, space):
     """Rows state[ROW] to state[LAST_ROW] arrive; all that is outside the window afterwards expires.
 
     Returns True when all is done; False when changes or moved slots must be taken, or when there are so many
@@ -173,13 +225,14 @@ def settle(wants, buffers, calendar, posts, chain, found, n_found, policy, heap,
         _move_window(posts, state, space)
         while state[SWEPT] < state[OLDEST]:
             at = state[SWEPT] - state[BASE]
+            _ask_for_leaving(wants, buffers, calendar, notes, at)
             while calendar.head[at] >= 0:
                 slot = np.int64(calendar.head[at])
                 full = state[N_OUT] + 2 * np.int64(wants.k[slot]) > len(out.steps)
                 if full or state[N_MOVED] == len(notes.moved) or state[N_FRESH] == len(notes.fresh):
                     return False
                 stop_waiting(calendar, slot, state[BASE])
-                _sweep(wants, buffers, calendar, posts, chain, policy, heap, notes, out, state, space, slot)
+                _sweep(wants, buffers, calendar, posts, finder, policy, notes, out, state, space, slot)
             state[SWEPT] += 1
             state[EXPIRED] += 1
         if state[ROW] >= 0 and state[CANDIDATE] < 0:
@@ -195,11 +248,11 @@ def settle(wants, buffers, calendar, posts, chain, found, n_found, policy, heap,
 
 
 @kernel
-def begin(wants, buffers, calendar, posts, chain, slots, policy, heap, notes, state, space):
+def begin(wants, buffers, calendar, posts, finder, slots, policy, notes, state, space):
     """First results of new wishes, from the window."""
     for i in range(len(slots)):
         slot = np.int64(slots[i])
-        refill(wants, buffers, slot, posts, chain, policy, heap, state, space)
+        refill(wants, buffers, slot, posts, finder, policy, state, space)
         notes.known[slot] = buffers.theta[slot]
         notes.changed_in[slot] = -1
         wait_for_oldest(buffers, calendar, slot, state)
@@ -213,3 +266,16 @@ def forget(buffers, calendar, slots, notes, state):
         buffers.size[slot] = 0
         buffers.theta[slot] = NEVER
         notes.known[slot] = NEVER
+
+
+@kernel
+def pass_over(posts, n, state, space):
+    """The next n rows arrive and nobody is told; all buffers are empty."""
+    for _ in range(n):
+        if state[COUNT] == 0:
+            space[NOW] = max(space[NOW], posts.ts[state[NEXT] - state[BASE]])
+        state[NEXT] += 1
+    before = state[OLDEST]
+    _move_window(posts, state, space)
+    state[EXPIRED] += state[OLDEST] - before
+    state[SWEPT] = state[OLDEST]

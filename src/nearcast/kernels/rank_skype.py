@@ -36,6 +36,7 @@ class Cells(NamedTuple):
     keys: NDArray[np.int32]  # [n_lists]  number of the term in the order
     group_from: NDArray[np.int64]  # [n_lists + 1]
     post_from: NDArray[np.int64]  # [n_groups + 1]
+    heads: NDArray[np.float64]  # [n_groups, 3]  k_score, most_weight and most_alpha of the first posting
 
 
 class Postings(NamedTuple):
@@ -118,14 +119,16 @@ def _maxwt(members, ref, end):
 
 
 @primitive
-def _suffixes(posts, members, wants, low, high):
+def _suffixes(cells, posts, members, wants, group):
     """Equations 6 and 7 for a group."""
+    low, high = cells.post_from[group], cells.post_from[group + 1]
     weight, alpha = 0.0, 0.0
     for p in range(high - 1, low - 1, -1):
         wish = posts.who[p]
         weight = max(weight, _maxwt(members, posts.ref[p], members.start[wish + 1]))
         alpha = max(alpha, _alpha_star(wants.alpha[members.slots[wish]]))
         posts.most_weight[p], posts.most_alpha[p] = weight, alpha
+    cells.heads[group, 0], cells.heads[group, 1], cells.heads[group, 2] = posts.k_score[low], weight, alpha
 
 
 @primitive
@@ -148,7 +151,7 @@ def finish(cells, posts, members, wants, thetas):
     for cell in range(len(cells.least)):
         _least_of(cells, cell, members, wants, thetas)
     for group in range(len(cells.post_from) - 1):
-        _suffixes(posts, members, wants, cells.post_from[group], cells.post_from[group + 1])
+        _suffixes(cells, posts, members, wants, group)
     for p in range(len(posts.who)):
         members.at[posts.ref[p]] = p
 
@@ -172,7 +175,7 @@ def set_thresholds(cells, posts, members, wants, thetas, rows):
                 p += 1
             posts.who[p], posts.ref[p], posts.k_score[p] = wish, ref, k_score
             members.at[ref] = p
-            _suffixes(posts, members, wants, low, high)
+            _suffixes(cells, posts, members, wants, group)
 
 
 @primitive
@@ -280,13 +283,14 @@ def probe(
                     continue
                 for group in range(cells.group_from[first], cells.group_from[first + 1]):
                     counters[1] += 1
-                    low, high = cells.post_from[group], cells.post_from[group + 1]
                     if pruning & GROUP_PRUNING:
-                        bound = postings.k_score[low] - postings.most_alpha[low] * (1.0 - outer)
-                        if postings.most_weight[low] * terms.sums[i] + SLACK < bound:
+                        bound = cells.heads[group, 0] - cells.heads[group, 2] * (1.0 - outer)
+                        if cells.heads[group, 1] * terms.sums[i] + SLACK < bound:
                             continue
+                    low, high = cells.post_from[group], cells.post_from[group + 1]
                     if pruning & EARLY_END:
                         high = _end_of_group(postings, low, high, terms.sums[i], 1.0 - outer)
+                    counters[2] += high - low
                     for p in range(low, high):
                         wish = np.int64(postings.who[p])
                         if members.seen[wish] == stamp[0]:

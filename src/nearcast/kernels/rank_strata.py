@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels.jit import inlined, kernel, primitive
+from nearcast.kernels.jit import inlined, kernel, prefetch, primitive
 from nearcast.kernels.primitives import lower_bound
 from nearcast.kernels.rank_layout import IS_EARTH, MAX_DISTANCE, score_of
 
@@ -38,34 +38,42 @@ SPREAD_A, SPREAD_B = np.float32(0.25), np.float32(0.5)  # what m and suffix are 
 
 
 class Sheet(NamedTuple):
-    """Lists by number; the shortest list, of the rarest term, has number 0."""
+    """Lists by number; the shortest list, of the rarest term, has number 0. The block of postings a to b has field f
+    from N_FIELDS * a + f * (b - a) on, its slots from 2 * a on, and behind these the bits of their commoner terms.
+    """
 
     keys: NDArray[np.int32]  # [n_lists]  terms, ascending
     list_of: NDArray[np.int32]  # [n_lists]  number of the list of keys[i]
     list_from: NDArray[np.int64]  # [n_lists + 1]  postings
     block_from: NDArray[np.int64]  # [n_lists + 1]
     group_from: NDArray[np.int64]  # [n_lists + 1]
-    fields: NDArray[np.float32]  # [N_FIELDS, n_postings]
-    who: NDArray[np.int32]  # [n_postings]  wish, as a row of `slots`
+    fields: NDArray[np.float32]  # [N_FIELDS * n_postings]
+    ids: NDArray[np.int32]  # [2 * n_postings]
     bounds: NDArray[np.float32]  # [n_blocks, N_BOUNDS]
 
 
 class Upper(NamedTuple):
-    """The rest of a sheet."""
+    """The rest of a sheet. Row i is its i-th wish."""
 
-    slots: NDArray[np.int32]  # [n]
+    groups: NDArray[np.float32]  # [n_groups, N_BOUNDS]
     lists: NDArray[np.int32]  # [*]  of the wish's terms, in its order
     at: NDArray[np.int64]  # [*]  the posting of that term
     start: NDArray[np.int64]  # [n + 1]
-    groups: NDArray[np.float32]  # [n_groups, N_BOUNDS]
 
 
 class Scratch(NamedTuple):
-    """Of one row: the lists it meets, rarest first."""
+    """Of one row: the lists it meets, rarest first; and postings that passed and wait to be verified."""
 
-    lists: NDArray[np.int64]
+    lists: NDArray[np.int64]  # [*, 2]  number, position of the term among all of the window
     weights: NDArray[np.float64]
     margin: NDArray[np.float32]  # [BLOCK]
+    waiting: NDArray[np.int64]  # [* , 2]  slot, which of the lists
+
+
+@inlined
+def bit_of(term):
+    """One of 31, so that a set of terms is a positive int32."""
+    return np.int64(1) << (((np.int64(term) * 0x9E3779B1) >> 16 & 0xFFFF) % 31)
 
 
 @primitive
@@ -96,17 +104,19 @@ def spot_of_box(boxes, row, origin, space, into):
 
 
 @kernel
-def describe(wants, theta, slots, start, lists, origin, space, fields, into):
-    """The fields of all postings, wish after wish."""
+def describe(wants, theta, slots, start, lists, origin, space, fields, bits, into):
+    """The fields of all postings, wish after wish; and bits of those terms of the wish that are commoner."""
     for i in range(len(slots)):
         slot = np.int64(slots[i])
         low, alpha = wants.term_from[slot], wants.alpha[slot]
         spot(wants.points[slot, 0], wants.points[slot, 1], origin, space, into)
         for p in range(start[i], start[i + 1]):
             rest = 0.0
+            bits[p] = 0
             for q in range(start[i], start[i + 1]):
                 if lists[q] > lists[p]:
                     rest += wants.weights[low + q - start[i]] ** 2
+                    bits[p] |= bit_of(wants.terms[low + q - start[i]])
             fields[X, p], fields[Y, p], fields[Z, p] = into[0], into[1], into[2]
             fields[A, p] = (1.0 - alpha) * wants.weights[low + p - start[i]]
             fields[B, p] = (1.0 - alpha) * math.sqrt(rest)
@@ -125,13 +135,15 @@ def _spread(fields, order, low, high, field):
 
 @primitive
 def _widest(fields, order, low, high):
-    """The field whose spread weakens the comparison of a block most."""
-    mean = np.float32(0.0)
-    for i in range(low, high):
-        mean += fields[ALPHA, order[i]]
-    mean /= np.float32(high - low)
+    """The field whose spread weakens the comparison of a block most. Messages have no alpha and no c."""
+    mean = np.float32(0.5)
+    if len(fields) > ALPHA:
+        mean = np.float32(0.0)
+        for i in range(low, high):
+            mean += fields[ALPHA, order[i]]
+        mean /= np.float32(high - low)
     best, most = X, np.float32(-1.0)
-    for field in range(N_FIELDS):
+    for field in range(len(fields)):
         spread = _spread(fields, order, low, high, field)
         if field <= Z:
             spread *= mean
@@ -188,34 +200,37 @@ def split(fields, order, list_from, stack):
 
 
 @kernel
-def lay(fields, owner, order, into, who, at):
+def lay(fields, owner, bits, order, sheet, at):
     """Postings in their final order."""
-    for p in range(len(order)):
-        q = order[p]
-        for field in range(N_FIELDS):
-            into[field, p] = fields[field, q]
-        who[p] = owner[q]
-        at[q] = p
+    for number in range(len(sheet.list_from) - 1):
+        for low in range(sheet.list_from[number], sheet.list_from[number + 1], BLOCK):
+            high = min(low + BLOCK, sheet.list_from[number + 1])
+            for p in range(low, high):
+                q = order[p]
+                for field in range(N_FIELDS):
+                    sheet.fields[N_FIELDS * low + field * (high - low) + p - low] = fields[field, q]
+                sheet.ids[low + p], sheet.ids[high + p] = owner[q], bits[q]
+                at[q] = p
 
 
 @primitive
 def _bound_block(sheet, number, block):
     """The bounds of a block from its postings."""
     low = sheet.list_from[number] + (block - sheet.block_from[number]) * BLOCK
-    high = min(low + BLOCK, sheet.list_from[number + 1])
-    f, b = sheet.fields, sheet.bounds
+    n = min(BLOCK, sheet.list_from[number + 1] - low)
+    f, b, base = sheet.fields, sheet.bounds, N_FIELDS * low
     for axis in range(3):
         b[block, LOW + axis], b[block, HIGH + axis] = np.inf, -np.inf
     b[block, MOST_A] = b[block, MOST_B] = -np.inf
     b[block, LEAST_ALPHA] = b[block, LEAST_C] = np.inf
-    for p in range(low, high):
+    for p in range(base, base + n):
         for axis in range(3):
-            b[block, LOW + axis] = min(b[block, LOW + axis], f[axis, p])
-            b[block, HIGH + axis] = max(b[block, HIGH + axis], f[axis, p])
-        b[block, MOST_A] = max(b[block, MOST_A], f[A, p])
-        b[block, MOST_B] = max(b[block, MOST_B], f[B, p])
-        b[block, LEAST_ALPHA] = min(b[block, LEAST_ALPHA], f[ALPHA, p])
-        b[block, LEAST_C] = min(b[block, LEAST_C], f[C, p])
+            b[block, LOW + axis] = min(b[block, LOW + axis], f[p + axis * n])
+            b[block, HIGH + axis] = max(b[block, HIGH + axis], f[p + axis * n])
+        b[block, MOST_A] = max(b[block, MOST_A], f[p + A * n])
+        b[block, MOST_B] = max(b[block, MOST_B], f[p + B * n])
+        b[block, LEAST_ALPHA] = min(b[block, LEAST_ALPHA], f[p + ALPHA * n])
+        b[block, LEAST_C] = min(b[block, LEAST_C], f[p + C * n])
 
 
 @primitive
@@ -251,13 +266,15 @@ def set_thresholds(sheet, upper, rows, thetas):
         wish = np.int64(rows[i])
         for j in range(upper.start[wish], upper.start[wish + 1]):
             number, p = np.int64(upper.lists[j]), upper.at[j]
-            sheet.fields[C, p] = thetas[i] - sheet.fields[ALPHA, p]
             nth = (p - sheet.list_from[number]) // BLOCK
             block = sheet.block_from[number] + nth
             low = sheet.list_from[number] + nth * BLOCK
+            n = min(BLOCK, sheet.list_from[number + 1] - low)
+            base = N_FIELDS * low
+            sheet.fields[base + C * n + p - low] = thetas[i] - sheet.fields[base + ALPHA * n + p - low]
             least = np.float32(np.inf)
-            for q in range(low, min(low + BLOCK, sheet.list_from[number + 1])):
-                least = min(least, sheet.fields[C, q])
+            for q in range(base + C * n, base + C * n + n):
+                least = min(least, sheet.fields[q])
             if least == sheet.bounds[block, LEAST_C]:
                 continue
             sheet.bounds[block, LEAST_C] = least
@@ -278,10 +295,11 @@ def _meet(sheet, posts, post, scratch):
         if at == len(sheet.keys) or sheet.keys[at] != posts.terms[p]:
             continue
         number, i = np.int64(sheet.list_of[at]), n
-        while i > 0 and scratch.lists[i - 1] > number:
-            scratch.lists[i], scratch.weights[i] = scratch.lists[i - 1], scratch.weights[i - 1]
+        while i > 0 and scratch.lists[i - 1, 0] > number:
+            scratch.lists[i, 0], scratch.lists[i, 1] = scratch.lists[i - 1, 0], scratch.lists[i - 1, 1]
+            scratch.weights[i] = scratch.weights[i - 1]
             i -= 1
-        scratch.lists[i], scratch.weights[i] = number, posts.weights[p]
+        scratch.lists[i, 0], scratch.lists[i, 1], scratch.weights[i] = number, p, posts.weights[p]
         n += 1
     return n
 
@@ -296,33 +314,76 @@ def _may_reach(bounds, i, place, reach, m, suffix):
     for axis in range(3):
         gap = max(bounds[i, LOW + axis] - place[axis], place[axis] - bounds[i, HIGH + axis], np.float32(0.0))
         squared += gap * gap
-    return t * t >= bounds[i, LEAST_ALPHA] * bounds[i, LEAST_ALPHA] * squared
+    return t * t >= bounds[i, LEAST_ALPHA] * bounds[i, LEAST_ALPHA] * min(squared, np.float32(1.0))
 
 
 @inlined
-def _verify(wants, upper, wish, number, posts, post, space):
-    """The exact score, if this list is the rarest that wish and message share; else NOTHING."""
-    slot = np.int64(upper.slots[wish])
-    low = wants.term_from[slot] - upper.start[wish]
-    first, last = posts.term_from[post], posts.term_from[post + 1]
-    for j in range(upper.start[wish], upper.start[wish + 1]):
-        if upper.lists[j] < number:
-            term = wants.terms[low + j]
-            at = lower_bound(posts.terms, first, last, term)
-            if at < last and posts.terms[at] == term:
-                return -1.0
-    return score_of(wants, slot, posts, post, space)
-
-
-@inlined
-def _scan_block(sheet, low, high, place, reach, m, suffix, margin):
+def _scan_block(sheet, low, high, place, reach, m, suffix, bits, margin):
     """How far each posting is above the comparison: margin[i] >= 0 means that it passes."""
-    f = sheet.fields
-    for p in range(low, high):
-        t = f[A, p] * m + f[B, p] * suffix - f[C, p] + f[ALPHA, p] * reach + SLACK
-        dx, dy, dz = f[X, p] - place[0], f[Y, p] - place[1], f[Z, p] - place[2]
-        needed = f[ALPHA, p] * f[ALPHA, p] * (dx * dx + dy * dy + dz * dz)
-        margin[p - low] = t * abs(t) - needed
+    f, n, base = sheet.fields, high - low, N_FIELDS * low
+    for i in range(n):
+        alpha = f[base + ALPHA * n + i]
+        unseen = f[base + B * n + i] * suffix if sheet.ids[low + high + i] & bits else np.float32(0.0)
+        t = f[base + A * n + i] * m + unseen - f[base + C * n + i] + alpha * reach + SLACK
+        dx, dy, dz = f[base + i] - place[0], f[base + n + i] - place[1], f[base + 2 * n + i] - place[2]
+        needed = alpha * alpha * min(dx * dx + dy * dy + dz * dz, np.float32(1.0))
+        margin[i] = t * abs(t) - needed
+
+
+@inlined
+def _shares_rarer(wants, slot, posts, scratch, entry):
+    """Do wish and message share a term that is rarer than that of the entry? Then they met there."""
+    low = wants.term_from[slot]
+    for i in range(entry):
+        term = posts.terms[scratch.lists[i, 1]]
+        for j in range(low, low + wants.term_count[slot]):
+            if wants.terms[j] == term:
+                return True
+    return False
+
+
+@inlined
+def _ask_for(wants, theta, slot):
+    """The wish is verified soon."""
+    prefetch(wants.term_from, slot)
+    prefetch(wants.term_count, slot)
+    prefetch(wants.points, slot)
+    prefetch(wants.alpha, slot)
+    prefetch(theta, slot)
+
+
+AHEAD = 6  # wishes whose terms are asked for before they are verified
+
+
+@primitive
+def _verify(wants, theta, posts, post, row, space, scratch, waiting, room, n):
+    """Exact scores of all that wait; how many are found, -1 if there is no room for them."""
+    for i in range(waiting + AHEAD):
+        if i < waiting:
+            low = wants.term_from[scratch.waiting[i, 0]]
+            prefetch(wants.terms, low)
+            prefetch(wants.weights, low)
+        if i < AHEAD:
+            continue
+        slot, entry = scratch.waiting[i - AHEAD, 0], scratch.waiting[i - AHEAD, 1]
+        if _shares_rarer(wants, slot, posts, scratch, entry):
+            continue
+        score = score_of(wants, slot, posts, post, space)
+        if score >= 0.0 and score >= theta[slot]:
+            if n == len(room.rows):
+                return -1
+            room.rows[n], room.slots[n], room.scores[n] = row, slot, score
+            n += 1
+    return n
+
+
+@primitive
+def _bits_behind(posts, scratch, entry, lists):
+    """Bits of the row's terms that are commoner than that of the entry."""
+    bits = np.int64(0)
+    for i in range(entry + 1, lists):
+        bits |= bit_of(posts.terms[scratch.lists[i, 1]])
+    return np.int32(bits)
 
 
 @kernel
@@ -337,11 +398,12 @@ def probe(
         before, post = n, first_post + row
         lists = _meet(sheet, posts, post, scratch)
         reach = np.float32(spot_of_box(posts.boxes, post, origin, space, place))
-        suffix = 0.0
-        for i in range(lists - 1, -1, -1):
-            number, m = scratch.lists[i], np.float32(scratch.weights[i])
+        suffix, waiting = 0.0, 0
+        for entry in range(lists - 1, -1, -1):
+            number, m = scratch.lists[entry, 0], np.float32(scratch.weights[entry])
             rest = np.float32(math.sqrt(suffix))
-            suffix += scratch.weights[i] * scratch.weights[i]
+            suffix += scratch.weights[entry] * scratch.weights[entry]
+            bits = _bits_behind(posts, scratch, entry, lists)
             first, last = sheet.list_from[number], sheet.list_from[number + 1]
             for group in range(sheet.group_from[number], sheet.group_from[number + 1]):
                 counters[1] += 1
@@ -355,19 +417,24 @@ def probe(
                     counters[1] += 1
                     if _may_reach(sheet.bounds, block, place, reach, m, rest):
                         high = min(low + BLOCK, last)
-                        _scan_block(sheet, low, high, place, reach, m, rest, scratch.margin)
-                        for p in range(low, high):
-                            if scratch.margin[p - low] >= 0.0:
+                        counters[2] += high - low
+                        _scan_block(sheet, low, high, place, reach, m, rest, bits, scratch.margin)
+                        if waiting + BLOCK > len(scratch.waiting):
+                            n = _verify(wants, theta, posts, post, row, space, scratch, waiting, room, n)
+                            if n < 0:
+                                return row, before
+                            waiting = 0
+                        for i in range(high - low):
+                            if scratch.margin[i] >= 0.0:
+                                slot = np.int64(sheet.ids[2 * low + i])
+                                scratch.waiting[waiting, 0], scratch.waiting[waiting, 1] = slot, entry
+                                waiting += 1
                                 counters[0] += 1
-                                wish = np.int64(sheet.who[p])
-                                score = _verify(wants, upper, wish, number, posts, post, space)
-                                slot = upper.slots[wish]
-                                if score >= 0.0 and score >= theta[slot]:
-                                    if n == len(room.rows):
-                                        return row, before
-                                    room.rows[n], room.slots[n], room.scores[n] = row, slot, score
-                                    n += 1
+                                _ask_for(wants, theta, slot)
                     block += 1
                     low += BLOCK
+        n = _verify(wants, theta, posts, post, row, space, scratch, waiting, room, n)
+        if n < 0:
+            return row, before
         row += 1
     return row, n

@@ -14,6 +14,7 @@ from nearcast.ranking.columns import PostColumns, WishColumns
 from nearcast.ranking.report import RankReport
 from nearcast.ranking.scan import Scan
 from nearcast.ranking.skype import Skype
+from nearcast.ranking.spread import Spread
 from nearcast.ranking.strata_rank import StrataRank
 from nearcast.ranking.window import Window, WindowError
 
@@ -45,6 +46,7 @@ __all__ = [
     "RankReport",
     "Ranker",
     "Ranking",
+    "Spread",
     "Window",
     "WindowError",
     "WishColumns",
@@ -58,8 +60,16 @@ def names() -> list[str]:
     return [n for name in CATALOGUE for n in (name, *(f"{name}:{v}" for v in VARIANTS.get(name, {})))]
 
 
-def create(name: str, window: Window, space: Space = earth, **options: Any) -> Ranker:
-    """A ranker without wishes and messages."""
+def create(name: str, window: Window, space: Space = earth, *, threads: int = 1, **options: Any) -> Ranker | Spread:
+    """A ranker without wishes and messages; with several threads each has its share of the wishes."""
+    if threads < 1:
+        raise CatalogueError(f"threads: {threads!r} given; 1 or more needed")
+    if threads > 1:
+        return Spread([_create(name, window, space, options) for _ in range(threads)])
+    return _create(name, window, space, options)
+
+
+def _create(name: str, window: Window, space: Space, options: dict[str, Any]) -> Ranker:
     name, _, variant = name.partition(":")
     if name not in CATALOGUE:
         raise CatalogueError(f"ranker {name!r} given; there are {', '.join(CATALOGUE)}")

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearcast.errors import ColumnsError
+from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import Plane, Space, earth
 from nearcast.kernels import rank_settle
+from nearcast.kernels.rank_heap import Heap
 from nearcast.kernels.rank_layout import (
     BASE,
     BATCH,
@@ -33,17 +34,18 @@ from nearcast.kernels.rank_layout import (
     REFILLS,
     ROW,
     SCANNED,
+    SHELVED,
     SWEPT,
     TO_NET,
     TOUCHED,
     TRIMMED,
     Candidates,
 )
-from nearcast.kernels.rank_refill import Heap
+from nearcast.kernels.rank_refill import EXPIRY_SHARE
 from nearcast.kernels.rank_settle import Out
 from nearcast.ranking.changes import Changes, Ranking
 from nearcast.ranking.columns import PostColumns, WishColumns
-from nearcast.ranking.refill import find_refill
+from nearcast.ranking.refill import Pace, find_refill
 from nearcast.ranking.report import RankReport
 from nearcast.ranking.table import WishTable
 from nearcast.ranking.window import Window, WindowError, WindowStore, fresh_state
@@ -65,20 +67,21 @@ class Ranker(ABC):
     def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband") -> None:
         self.window = window
         self.table = WishTable()
-        self.store = WindowStore()
         self.refill_name = refill
         self._refill = find_refill(refill)
         self._policy = self._refill.policy()
+        self._pace = Pace(window.seconds)
         self._state = fresh_state()
         self._space = np.zeros(N_SPACE)
         self._space[IS_EARTH] = 0.0 if isinstance(space, Plane) else 1.0
         self._space[MAX_DISTANCE] = space.max_distance
         self._space[NOW] = -math.inf
+        self.store = WindowStore(space, self._space)
         window.begin(self._state, self._space)
         self._heap = Heap(np.zeros(16), np.zeros(16, np.int32))
         self._room = Candidates(np.zeros(FIRST_ROOM, np.int32), np.zeros(FIRST_ROOM, np.int32), np.zeros(FIRST_ROOM))
         self._out = _room_for_changes(FIRST_ROOM)
-        self._counters = np.zeros(2, np.int64)  # candidates, nodes
+        self._counters = np.zeros(3, np.int64)  # candidates, nodes, postings
         self._late = 0
         self._past = 0  # messages before number 0 of the state
         self.renumber_from = RENUMBER_FROM
@@ -120,16 +123,20 @@ class Ranker(ABC):
         return slots
 
     def _begin(self, slots: NDArray[np.int32]) -> None:
+        """First results. Wishes with a common term come one after the other, and those near each other: they
+        read the same messages.
+        """
         store, table = self.store, self.table
+        wants = table.wants
+        slots = slots[np.lexsort((wants.points[slots, 0], wants.terms[wants.term_from[slots]]))]
         rank_settle.begin(
             table.wants,
             table.buffers,
             table.calendar(store.head),
             store.posts,
-            store.chain,
+            store.finder(self._heap, table.most_terms),
             slots,
             self._policy,
-            self._heap,
             table.notes,
             self._state,
             self._space,
@@ -154,6 +161,43 @@ class Ranker(ABC):
         return Ranking(buffers.seqs[best].astype(np.int64) + self._past, buffers.scores[best].copy())
 
     # -- messages -----------------------------------------------------------------------------------
+
+    def load(self, columns: PostColumns) -> None:
+        """Messages that arrived in the past: the window as if they had come one by one, without telling changes.
+
+        Much quicker than `arrive` where they fill the window; quickest before wishes come.
+        """
+        kept = columns.cut(self._in_time(columns))
+        if not len(kept):
+            return
+        self._renumber()
+        self.store.append(kept, self._state)
+        live = self.table.live()
+        rank_settle.forget(
+            self.table.buffers, self.table.calendar(self.store.head), live, self.table.notes, self._state
+        )
+        rank_settle.pass_over(self.store.posts, len(kept), self._state, self._space)
+        self.store.shelves.follow(self.store.posts, self._state)
+        if len(live):
+            self._begin(live)
+            self._moved(live)
+
+    def take_over(self, other: Ranker) -> None:
+        """Go on with wishes, window and buffers of another ranker, which is not used any more."""
+        mine, its = (self.window, self.refill_name), (other.window, other.refill_name)
+        if mine != its or self.table.n_live or self.arrived:
+            raise CatalogueError(
+                f"{its} given to a ranker with {mine}; it must be new, with the same window and refill"
+            )
+        self.table, self.store, self._state, self._space = other.table, other.store, other._state, other._space
+        self._policy, self._past, self._late = other._policy, other._past, other._late
+        self._make_heap()
+        if len(self.table.live()):
+            self._add(self.table.live())
+
+    def seal_from(self, messages: int) -> None:
+        """From so many messages on the window is put on shelves; fewer are read as they came."""
+        self.store.shelves.seal_from = messages
 
     @property
     def arrived(self) -> int:
@@ -181,8 +225,9 @@ class Ranker(ABC):
         if not len(kept):
             return Changes.none()
         self._renumber()
-        first_post = self.store.append(kept, self._state)
+        first_post, expired = self.store.append(kept, self._state), int(self._state[EXPIRED])
         changes = self._all_changes(self._settle_rows(first_post, len(kept)))
+        self._keep_pace(len(kept), expired)
         if len(kept) < len(columns):
             changes = changes._replace(step=np.flatnonzero(taken).astype(np.int32)[changes.step])
         return changes
@@ -193,8 +238,15 @@ class Ranker(ABC):
             raise WindowError(f"now: {now!r} given; a finite number of seconds needed")
         if now < self._space[NOW]:
             raise WindowError(f"now: {now!r} given, but the window is at {self.now!r} already; time does not run back")
-        self._space[NOW] = now
-        return self._all_changes(self._settle(0, 0, 0))
+        self._space[NOW], expired = now, int(self._state[EXPIRED])
+        changes = self._all_changes(self._settle(0, 0, 0))
+        self._keep_pace(0, expired)
+        return changes
+
+    def _keep_pace(self, arrived: int, expired_before: int) -> None:
+        """Refills that follow know how quickly the window grows or shrinks."""
+        share = self._pace.share_of_expiries(arrived, int(self._state[EXPIRED]) - expired_before, self.now)
+        self._policy[EXPIRY_SHARE] = share
 
     def _in_time(self, columns: PostColumns) -> NDArray[np.bool_]:
         """Rows that are taken: all of a count window; in a time window those that are not late."""
@@ -227,6 +279,7 @@ class Ranker(ABC):
         state, table, store = self._state, self.table, self.store
         state[ROW], state[LAST_ROW], state[CANDIDATE] = row, last_row, 0
         self._new_batch()
+        finder = store.finder(self._heap, table.most_terms)
         parts: list[Changes] = []
         while True:
             is_done = rank_settle.settle(
@@ -234,11 +287,10 @@ class Ranker(ABC):
                 table.buffers,
                 table.calendar(store.head),
                 store.posts,
-                store.chain,
+                finder,
                 self._room,
                 n_found,
                 self._policy,
-                self._heap,
                 table.notes,
                 self._out,
                 state,
@@ -305,7 +357,8 @@ class Ranker(ABC):
         buffers.seqs[:] -= np.int32(base)
         calendar.due[calendar.due >= 0] -= np.int32(base)
         self.table.notes.changed_in[:] = -1
-        for at in (BASE, OLDEST, NEXT, SWEPT):
+        self.store.shelves.renumber(base)
+        for at in (BASE, OLDEST, NEXT, SWEPT, SHELVED):
             self._state[at] -= base
         self._past += base
 
@@ -323,6 +376,7 @@ class Ranker(ABC):
             expired=int(state[EXPIRED]),
             candidates=int(self._counters[0]),
             nodes=int(self._counters[1]),
+            postings=int(self._counters[2]),
             inserted=int(state[INSERTED]),
             touched=int(state[TOUCHED]),
             refills=int(state[REFILLS]),

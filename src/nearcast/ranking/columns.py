@@ -69,6 +69,13 @@ class WishColumns:
         alpha = np.array([wish.alpha for wish in wishes], np.float64)
         return cls.from_flat(points, k, alpha, run_from, run, idf, times)
 
+    def cut(self, rows: NDArray[np.bool_]) -> WishColumns:
+        """The chosen rows."""
+        term_from, kept = _cut_runs(self.term_from, rows)
+        return WishColumns(
+            self.points[rows], self.k[rows], self.alpha[rows], term_from, self.terms[kept], self.weights[kept]
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PostColumns:
@@ -122,10 +129,14 @@ class PostColumns:
         """The chosen rows."""
         if rows.all():
             return self
-        counts = np.diff(self.term_from)
-        kept = np.repeat(rows, counts)
-        term_from = np.concatenate([[0], np.cumsum(counts[rows])]).astype(np.int64)
+        term_from, kept = _cut_runs(self.term_from, rows)
         return PostColumns(self.boxes[rows], self.ts[rows], term_from, self.terms[kept], self.weights[kept])
+
+
+def _cut_runs(run_from: NDArray[np.int64], rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the runs of the chosen rows start, and which terms are theirs."""
+    counts = np.diff(run_from)
+    return np.concatenate([[0], np.cumsum(counts[rows])]).astype(np.int64), np.repeat(rows, counts)
 
 
 def _one_each(values: NDArray[Any], n: int, what: str) -> NDArray[Any]:

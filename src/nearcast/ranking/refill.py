@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.errors import CatalogueError
-from nearcast.kernels.rank_refill import COST, CSKYBAND, FACTOR, KIND, KMAX, N_POLICY, REACH, SKYBAND
+from nearcast.kernels import rank_refill
+from nearcast.kernels.rank_refill import CSKYBAND, FACTOR, KIND, KMAX, N_POLICY, REACH, SKYBAND
 
-POSTING_COST = 4.0
-"""Of reading a posting, in units of touching an entry of a buffer."""
+COSTS = {rank_refill.SCAN_COST: 1.0, rank_refill.SCORE_COST: 100.0, rank_refill.TOUCH_COST: 150.0}
+"""Measured, in units of moving an entry of a buffer (about 2 ns): a comparison; an exact score, which misses the cache;
+finding a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,10 @@ class Refill:
     def policy(self) -> NDArray[np.float64]:
         """What kernels read."""
         values = np.zeros(N_POLICY)
-        values[KIND], values[FACTOR], values[COST] = self.kind, self.factor, POSTING_COST
+        values[KIND], values[FACTOR] = self.kind, self.factor
+        values[rank_refill.EXPIRY_SHARE] = 0.5
+        for at, cost in COSTS.items():
+            values[at] = cost
         return values
 
     def rooms(self, k: NDArray[np.int32], count: int) -> NDArray[np.int32]:
@@ -47,6 +52,28 @@ REFILLS: Mapping[str, Refill] = {
     "skyband": Refill(SKYBAND, 0.95, 4.0),  # 0.95 and kmax = 3k: the best settings of Skype section 8.1.2
     "kmax": Refill(KMAX, 3.0, 3.0),
 }
+
+
+class Pace:
+    """Arrivals and expiries of late, in a window of time (Skype section 6.3); in a count window they are alike."""
+
+    RECENT = 0.25  # of the window: what is older counts for less and less
+    EXTREME = 0.2  # a share below this one, or as near to 1, does not last
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._arrived = self._expired = 0.0
+        self._now = -math.inf
+
+    def share_of_expiries(self, arrived: int, expired: int, now: float) -> float:
+        """Take note of what happened until now; the share of expiries in all that happened of late."""
+        if self._seconds is None:
+            return 0.5
+        fading = math.exp(-(now - self._now) / (self.RECENT * self._seconds)) if math.isfinite(self._now) else 0.0
+        self._arrived, self._expired = self._arrived * fading + arrived, self._expired * fading + expired
+        self._now = now
+        share = (self._expired + 1.0) / (self._arrived + self._expired + 2.0)
+        return min(max(share, self.EXTREME), 1.0 - self.EXTREME)
 
 
 def find_refill(name: str) -> Refill:

@@ -19,6 +19,7 @@ class RankReport:
     expired: int
     candidates: int  # exact scores by probes
     nodes: int  # lists, cells or blocks that probes looked at
+    postings: int  # of wishes that probes compared
     inserted: int  # into buffers
     touched: int  # buffers looked at by expiry
     refills: int

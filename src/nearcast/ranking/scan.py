@@ -16,4 +16,5 @@ class Scan(Ranker):
         wants, theta = self.table.wants, self.table.buffers.theta
         following, n = rank_scan.probe_all(wants, theta, self.store.posts, first_post, row, last_row, room, self._space)
         self._counters[0] += self.table.n_live * (following - row)
+        self._counters[2] += self.table.n_live * (following - row)
         return following, n

@@ -12,9 +12,9 @@ from nearcast.geo import Space, earth
 from nearcast.kernels import rank_skype
 from nearcast.kernels.rank_layout import Candidates
 from nearcast.kernels.rank_skype import CELL_PRUNING, EARLY_END, GROUP_PRUNING, Cells, Members, Postings, Terms
+from nearcast.ranking.postings import term_lists
 from nearcast.ranking.quadtree import leaf_cells
 from nearcast.ranking.sheets import SheetRanker
-from nearcast.ranking.strata_rank import term_lists
 from nearcast.ranking.window import Window
 
 DISSEMINATIONS = {"igpt": CELL_PRUNING | GROUP_PRUNING | EARLY_END, "ipt": 0}
@@ -81,6 +81,7 @@ class Skype(SheetRanker[Parts]):
             np.ascontiguousarray(lists[sorted_by][list_at], np.int32),
             np.searchsorted(group_at, np.append(list_at, len(of))).astype(np.int64),
             np.append(group_at, len(of)).astype(np.int64),
+            np.zeros((len(group_at), 3)),
         )
         nothing = np.zeros(len(of))
         postings = Postings(

@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.geo import Plane, Space, earth
+from nearcast.geo import Space, earth
 from nearcast.kernels import rank_strata
 from nearcast.kernels.rank_layout import Candidates
 from nearcast.kernels.rank_strata import BLOCK, GROUP, N_BOUNDS, N_FIELDS, Scratch, Sheet, Upper
+from nearcast.ranking.postings import parts, term_lists
 from nearcast.ranking.sheets import SheetRanker
-from nearcast.ranking.window import Window
+from nearcast.ranking.window import Window, origin_of
+
+WAITING = 256  # wishes of one row that are verified together
 
 
 class Both(NamedTuple):
@@ -27,30 +30,32 @@ class StrataRank(SheetRanker[Both]):
 
     def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband") -> None:
         super().__init__(window, space, refill=refill)
-        flat = isinstance(space, Plane)
-        self._origin = np.array([space.bounds.west, space.bounds.south] if flat else [0.0, 0.0])
+        self._origin = origin_of(space)
         self._place = np.zeros(3, np.float32)
-        self._scratch = Scratch(np.zeros(16, np.int64), np.zeros(16), np.zeros(BLOCK, np.float32))
+        waiting = np.zeros((WAITING, 2), np.int64)
+        self._scratch = Scratch(np.zeros((16, 2), np.int64), np.zeros(16), np.zeros(BLOCK, np.float32), waiting)
 
     def _lay(self, slots: NDArray[np.int32]) -> Both:
         wants, theta = self.table.wants, self.table.buffers.theta
         counts = wants.term_count[slots].astype(np.int64)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        owner = np.repeat(np.arange(len(slots), dtype=np.int32), counts)
+        owner = np.repeat(slots, counts)
         terms = wants.terms[np.arange(start[-1]) + np.repeat(wants.term_from[slots] - start[:-1], counts)]
         keys, list_of, lists, list_from = term_lists(terms)
         fields = np.zeros((N_FIELDS, len(terms)), np.float32)
-        into = np.zeros(3, np.float32)
-        rank_strata.describe(wants, theta, slots, start, lists, self._origin, self._space, fields, into)
+        bits, into = np.zeros(len(terms), np.int32), np.zeros(3, np.float32)
+        rank_strata.describe(wants, theta, slots, start, lists, self._origin, self._space, fields, bits, into)
         order = np.argsort(lists, kind="stable").astype(np.int64)
         rank_strata.split(fields, order, list_from, np.zeros((128, 2), np.int64))
-        laid, who, at = np.zeros_like(fields), np.zeros(len(terms), np.int32), np.zeros(len(terms), np.int64)
-        rank_strata.lay(fields, owner, order, laid, who, at)
-        block_from, group_from = _parts(list_from, BLOCK), _parts(list_from, BLOCK * GROUP)
+        block_from, group_from = parts(list_from, BLOCK), parts(list_from, BLOCK * GROUP)
+        laid, ids = np.zeros(fields.size, np.float32), np.zeros(2 * len(terms), np.int32)
         bounds = np.zeros((int(block_from[-1]), N_BOUNDS), np.float32)
         groups = np.zeros((int(group_from[-1]), N_BOUNDS), np.float32)
-        sheet = Sheet(keys, list_of, list_from, block_from, group_from, laid, who, bounds)
-        both = Both(sheet, Upper(slots.copy(), lists, at, start, groups))
+        at = np.zeros(len(terms), np.int64)
+        both = Both(
+            Sheet(keys, list_of, list_from, block_from, group_from, laid, ids, bounds), Upper(groups, lists, at, start)
+        )
+        rank_strata.lay(fields, owner, bits, order, both.sheet, at)
         rank_strata.bound_all(*both)
         return both
 
@@ -63,7 +68,9 @@ class StrataRank(SheetRanker[Both]):
         posts = self.store.posts
         longest = self.store.longest(first_post + row, first_post + last_row)
         if longest > len(self._scratch.lists):
-            self._scratch = self._scratch._replace(lists=np.zeros(2 * longest, np.int64), weights=np.zeros(2 * longest))
+            self._scratch = self._scratch._replace(
+                lists=np.zeros((2 * longest, 2), np.int64), weights=np.zeros(2 * longest)
+            )
         following, found = rank_strata.probe(
             arrays.sheet,
             arrays.upper,
@@ -86,24 +93,3 @@ class StrataRank(SheetRanker[Both]):
     def _bytes(self) -> dict[str, int]:
         sheets = [array.nbytes for s in self._sheets for part in s.arrays for array in part]
         return {"sheets": sum(sheets)}
-
-
-def term_lists(
-    terms: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Terms ascending, the number of each one's list (shortest first), the list of every posting, list_from."""
-    order = np.argsort(terms, kind="stable")
-    ascending = terms[order]
-    first = np.flatnonzero(np.diff(ascending, prepend=-1))
-    keys, lengths = ascending[first], np.diff(first, append=len(terms))
-    by_length = np.argsort(lengths, kind="stable")
-    list_of = np.empty(len(keys), np.int32)
-    list_of[by_length] = np.arange(len(keys))
-    lists = np.empty(len(terms), np.int32)
-    lists[order] = np.repeat(list_of, lengths)
-    return keys, list_of, lists, np.concatenate([[0], np.cumsum(lengths[by_length])]).astype(np.int64)
-
-
-def _parts(list_from: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Where the parts of each list start, when each is cut into parts of this size."""
-    return np.concatenate([[0], np.cumsum(-(-np.diff(list_from) // size))]).astype(np.int64)

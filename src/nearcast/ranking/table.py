@@ -39,6 +39,7 @@ class WishTable:
         self._known = np.zeros(0)
         self._fresh = np.zeros(MOST_FRESH, np.int32)
         self._runs = _Runs()
+        self.most_k = self.most_terms = 1  # of any wish so far
 
     @property
     def top(self) -> int:
@@ -47,10 +48,6 @@ class WishTable:
     @property
     def n_live(self) -> int:
         return self.top - self._numbers.n_free
-
-    @property
-    def most_k(self) -> int:
-        return int(self._k[: self.top].max(initial=1))
 
     @property
     def wants(self) -> Wants:
@@ -94,6 +91,8 @@ class WishTable:
         starts = self._terms.put(columns.term_from, columns.terms)
         self._weights = reserved(self._weights, len(self._terms.values))
         counts = np.diff(columns.term_from)
+        self.most_k = max(self.most_k, int(columns.k.max(initial=1)))
+        self.most_terms = max(self.most_terms, int(counts.max(initial=1)))
         at = np.arange(len(columns.terms)) + np.repeat(starts - columns.term_from[:-1], counts)
         self._weights[at] = columns.weights
         self._points[slots], self._alpha[slots], self._k[slots] = columns.points, columns.alpha, columns.k

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from nearcast.columns.seal import take_runs
 from nearcast.errors import NearcastError
-from nearcast.indexes.pool import enlarged
+from nearcast.geo import Plane, Space
+from nearcast.indexes.pool import enlarged, reserved
 from nearcast.kernels import rank_refill
+from nearcast.kernels.rank_heap import Heap
 from nearcast.kernels.rank_layout import BASE, COUNT, N_STATE, NEXT, OLDEST, SECONDS, Posts
-from nearcast.kernels.rank_refill import Chain
+from nearcast.kernels.rank_refill import Chain, Finder
 from nearcast.ranking.columns import PostColumns
+from nearcast.ranking.shelves import ShelfStore
 
 FIRST_ROWS = 64
 
@@ -47,7 +50,9 @@ class Window:
 class WindowStore:
     """Messages by row, from state[BASE] on. Room is made before a batch; rows that left go then."""
 
-    def __init__(self) -> None:
+    def __init__(self, space: Space, values: NDArray[np.float64]) -> None:
+        """`values` is what kernels read of the space."""
+        self.shelves = ShelfStore(origin_of(space), values)
         self._n = 0  # rows
         self._n_terms = 0  # postings
         self._boxes = np.zeros((FIRST_ROWS, 4))
@@ -71,12 +76,19 @@ class WindowStore:
     def chain(self) -> Chain:
         return Chain(self._newest, self._older, self._row)
 
+    def finder(self, heap: Heap, terms: int) -> Finder:
+        """What re-evaluations of wishes of so many terms work with."""
+        return Finder(self.chain, self.shelves.shelves, self.shelves.desk(terms), heap)
+
     @property
     def nbytes(self) -> int:
-        return self._n * (4 * 8 + 8 + 8 + 4) + self._n_terms * (4 + 8 + 8 + 4) + self._newest.nbytes
+        return (
+            self._n * (4 * 8 + 8 + 8 + 4) + self._n_terms * (4 + 8 + 8 + 4) + self._newest.nbytes + self.shelves.nbytes
+        )
 
     def append(self, columns: PostColumns, state: NDArray[np.int64]) -> int:
         """Take a batch in, as rows that have not arrived yet; its first row."""
+        self.shelves.follow(self.posts, state)
         self._forget(state)
         first, n = self._n, self._n + len(columns)
         n_terms = self._n_terms + len(columns.terms)
@@ -96,11 +108,11 @@ class WindowStore:
         return int(np.diff(self._term_from[first : last + 1]).max(initial=0))
 
     def _make_room(self, rows: int, postings: int) -> None:
-        self._boxes, self._ts = enlarged(self._boxes, rows), enlarged(self._ts, rows)
-        self._term_from = enlarged(self._term_from, rows + 1)
+        self._boxes, self._ts = reserved(self._boxes, rows), reserved(self._ts, rows)
+        self._term_from = reserved(self._term_from, rows + 1)
         self.head = enlarged(self.head, rows, -1)
-        self._terms, self._weights = enlarged(self._terms, postings), enlarged(self._weights, postings)
-        self._older, self._row = enlarged(self._older, postings), enlarged(self._row, postings)
+        self._terms, self._weights = reserved(self._terms, postings), reserved(self._weights, postings)
+        self._older, self._row = reserved(self._older, postings), reserved(self._row, postings)
 
     def _forget(self, state: NDArray[np.int64]) -> None:
         """Drop the rows that left the window, once they are half of all."""
@@ -125,3 +137,8 @@ def fresh_state() -> NDArray[np.int64]:
     state = np.zeros(N_STATE, np.int64)
     assert state[NEXT] == state[OLDEST] == state[BASE] == 0
     return state
+
+
+def origin_of(space: Space) -> NDArray[np.float64]:
+    """Where the coordinates of a plane begin, so that single precision suffices."""
+    return np.array([space.bounds.west, space.bounds.south] if isinstance(space, Plane) else [0.0, 0.0])

@@ -68,7 +68,7 @@ class Intake:
     def message(self, record: Mapping[str, Any]) -> Message:
         read = read_message(record, self._space, self._analysis)
         _at_most(len(read.text or ""), self._limits.text_characters, "text", "characters")
-        return Message(read.id, read.tokens, read.place, read.ts, read.text, self._payload(record))
+        return replace(read, payload=self._payload(record))
 
     def wish(self, record: Mapping[str, Any]) -> Standing:
         """By its `kind`; match unless given."""

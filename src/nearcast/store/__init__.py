@@ -11,6 +11,7 @@ from nearcast.store.database import VERSION, Database, StoreError
 from nearcast.store.log import Log
 from nearcast.store.opening import open_database
 from nearcast.store.truth import Cursors, Settings, Subscriptions
+from nearcast.store.wishes import Wishes
 
 __all__ = ["Store", "StoreError", "open_store"]
 
@@ -29,6 +30,7 @@ class Store:
             raise StoreError(f"a store of version {int(found)} found; this nearcast reads version {VERSION}")
         self.log = Log(database)
         self.subscriptions = Subscriptions(database)
+        self.wishes = Wishes(database)
         self.cursors = Cursors(database)
         self.api_keys = ApiKeys(database)
         self.webhooks = Webhooks(database)

@@ -8,7 +8,7 @@ from typing import Any
 from nearcast.errors import NearcastError
 from nearcast.expression import Clause, Expression, parse
 from nearcast.geo import Box, Circle, MultiPolygon, Polygon, Region, Space, earth, plane
-from nearcast.model import Id, Message, Subscription
+from nearcast.model import Id, Message, Subscription, Wish
 from nearcast.text import Analyzer, Token
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -38,6 +38,8 @@ def message_bytes(message: Message) -> bytes:
     value["at"] = [place.west, place.south] if place.is_point else [place.west, place.south, place.east, place.north]
     if message.ts is not None:
         value["ts"] = message.ts
+    if message.ttl is not None:
+        value["ttl"] = message.ttl
     if message.payload is not None:
         value["payload"] = dict(message.payload)
     return _dumps(value).encode()
@@ -50,7 +52,8 @@ def message_from(body: bytes, analysis: Analyzer) -> Message:
         tokens = tuple(Token(word, position) for word, position in value["tokens"])
     else:
         tokens = tuple(analysis.tokens(text))
-    return Message(value["id"], tokens, _place(value["at"]), value.get("ts"), text, value.get("payload"))
+    place, payload = _place(value["at"]), value.get("payload")
+    return Message(value["id"], tokens, place, value.get("ts"), text, payload, value.get("ttl"))
 
 
 def _place(at: list[float]) -> Box:
@@ -139,6 +142,22 @@ def _region(value: dict[str, Any]) -> Region:
 def _polygon(rings: list[list[list[float]]]) -> Polygon:
     exterior, *holes = (tuple((x, y) for x, y in ring) for ring in rings)
     return Polygon(exterior, tuple(holes))
+
+
+# -- rankings ---------------------------------------------------------------------------------------
+
+
+def wish_bytes(wish: Wish) -> bytes:
+    value: dict[str, Any] = {"words": wish.words, "at": [wish.x, wish.y], "k": wish.k, "alpha": wish.alpha}
+    if wish.subscriber is not None:
+        value["subscriber"] = wish.subscriber
+    return _dumps(value).encode()
+
+
+def wish_from(identity: Id, body: bytes) -> Wish:
+    value = json.loads(body)
+    x, y = value["at"]
+    return Wish(identity, tuple(value["words"]), x, y, value["k"], value["alpha"], value.get("subscriber"))
 
 
 # -- spaces -----------------------------------------------------------------------------------------
