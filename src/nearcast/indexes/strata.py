@@ -200,11 +200,16 @@ class Strata(EntryIndex):
         """The list of each entry, once the cost model has split the heavy terms."""
         some = self.entries.boxes[numbers[:: -(-len(numbers) // strata_cost.BOXES)]]
         self._seen = strata_cost.expected(self.history, self._seen.terms, some)
-        self._split(strata_cost.choose(keys, seconds, self._weights, self._seen, self._heavy))
+        self._split(strata_cost.choose(keys, seconds, self._known_weights, self._seen, self._heavy))
         self._arrays.make_rows(int((np.bincount(keys) > 0).sum()))
         lists = np.empty(len(keys), dtype=np.int64)
         strata_classes.lists_for(self._arrays.view, keys, seconds, lists)
         return lists
+
+    @property
+    def _known_weights(self) -> NDArray[np.int32]:
+        """Without the room behind them, which may be large."""
+        return self._weights[: self._n_weights]
 
     def _split(self, choice: strata_cost.Choice) -> None:
         self._arrays.make_rows(int((choice.masks + 3).sum()) // 2 + len(choice.masks))
@@ -240,19 +245,17 @@ class Strata(EntryIndex):
     def _consider(self, term: int) -> None:
         """Split the term if the cost model says so; its entries are moved later, and found all the while."""
         numbers = self._more_of(term)
-        if len(numbers) < 2 * self._declined.get(term, 0):
-            return
         n = len(numbers)
+        if n < 2 * self._declined.get(term, 0):
+            return
         keys, seconds = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         boxes, others = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
         strata_keys.describe(self.entries, numbers, self._weights, self._frame, keys, seconds, boxes, others)
-        keys[:] = term
-        choice = strata_cost.choose(keys, seconds, self._weights, self._seen, self._heavy)
-        if not len(choice.terms):
+        if not strata_cost.pays(seconds, self._known_weights, self._seen, self._heavy):
             self._declined[term] = n
             return
         with self._turns.writing:
-            self._split(choice)
+            self._split(strata_cost.choice_of(np.array([term]), self._seen))
         self._moving = np.concatenate([self._moving, numbers])
 
     def _more_of(self, term: int) -> NDArray[np.int64]:
@@ -334,7 +337,7 @@ class Strata(EntryIndex):
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._arrays.state() | {
             "place": self._place[: len(self.entries.term_count)],
-            "weights": self._weights[: self._n_weights],
+            "weights": self._known_weights,
             "frame": self._frame,
             "framed": np.array([self._framed]),
             "layout": np.array([LAYOUT]),

@@ -48,9 +48,9 @@ def expected(history: MessageBatch | None, terms: float, boxes: NDArray[np.float
     return Expected(terms, float((low & high).all(axis=2).mean()) if len(some) else 0.0)
 
 
-def chances(weights: NDArray[np.int32], terms: float) -> NDArray[np.float64]:
-    """By term: the part of the messages that have it."""
-    return np.asarray(np.minimum(1.0, weights * (terms / max(1, int(weights.sum(dtype=np.int64))))))
+def chances(asked: NDArray[np.int32], weights: NDArray[np.int32], terms: float) -> NDArray[np.float64]:
+    """The part of the messages that have each of the terms asked for."""
+    return np.asarray(np.minimum(1.0, weights[asked] * (terms / max(1, int(weights.sum(dtype=np.int64))))))
 
 
 def classes_for(seen: Expected) -> int:
@@ -83,11 +83,20 @@ def choose(
     lengths = np.bincount(keys[seconds >= 0], minlength=len(weights)).astype(np.float64)
     may_pay = gains(lengths, np.zeros(1), seen, heavy) > 0
     if not may_pay.any():
-        return Choice(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        return choice_of(np.zeros(0, dtype=np.int64), seen)
     chosen = np.flatnonzero((seconds >= 0) & may_pay[keys])
-    chance = chances(weights, seen.terms)
-    passing = np.bincount(keys[chosen], weights=chance[seconds[chosen]], minlength=len(weights))
+    passing = np.bincount(keys[chosen], weights=chances(seconds[chosen], weights, seen.terms), minlength=len(weights))
     gain = gains(lengths, passing / np.maximum(lengths, 1.0), seen, heavy)
     terms = np.flatnonzero(gain > 0)
-    terms = terms[np.argsort(-gain[terms] * chance[terms], kind="stable")][:MOST_SPLITS]
+    terms = terms[np.argsort(-gain[terms] * weights[terms], kind="stable")][:MOST_SPLITS]
+    return choice_of(terms, seen)
+
+
+def pays(seconds: NDArray[np.int32], weights: NDArray[np.int32], seen: Expected, heavy: int) -> bool:
+    """Whether to split one term, by the second terms of its list."""
+    passing = chances(seconds, weights, seen.terms).mean(keepdims=True)
+    return bool(gains(np.array([float(len(seconds))]), passing, seen, heavy)[0] > 0)
+
+
+def choice_of(terms: NDArray[np.int64], seen: Expected) -> Choice:
     return Choice(terms, np.full(len(terms), classes_for(seen) - 1, dtype=np.int64))
