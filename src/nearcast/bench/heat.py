@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from nearcast.bench.answers import Agreement, Answer
 from nearcast.bench.contestant import Contestant
 from nearcast.bench.floor import Floor
+from nearcast.bench.odd import odd
 from nearcast.bench.results import IndexResult, with_ratios
 from nearcast.bench.spec import BenchError
 from nearcast.bench.suite import Experiment, Pace
-from nearcast.bench.trials import TRIALS
+from nearcast.bench.trials import TRIALS, Trial
 from nearcast.bench.workload import Workload
 from nearcast.workloads.sampling import generator
 
@@ -24,6 +25,9 @@ _VICTIMS = 13  # keeps this random stream apart from the workload's
 
 Tell = Callable[[str, int], None]
 """Told what happens now, and how many (index, case) pairs are done since it was last told."""
+
+
+_TRIALS: dict[str, Trial] = TRIALS | {"odd": odd}
 
 
 class Surroundings(NamedTuple):
@@ -75,8 +79,8 @@ class Heat:
         group = self._checked(names, built.through if built else ())
         self._make_floor()
         base_us, floor_us = self._rounds(group)
-        if self._experiment.kind in TRIALS:
-            trial = TRIALS[self._experiment.kind]
+        if self._experiment.kind in _TRIALS:
+            trial = _TRIALS[self._experiment.kind]
             group = self._each(group, self._experiment.kind, lambda contestant: contestant.attempt(trial))
         if self._maintained:
             group = self._changed(group)

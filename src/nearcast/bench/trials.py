@@ -115,7 +115,62 @@ def snapshot(given: Setting) -> dict[str, float]:
     }
 
 
-TRIALS: dict[str, Trial] = {"threads": threads, "text": text, "snapshot": snapshot}
+def beside(given: Setting) -> dict[str, float]:
+    """Single messages matched while another thread inserts, in batches, and the same messages matched alone.
+
+    Insertions are made without the clock, removals afterwards; what a match waits for is its time by the wall beyond
+    that of the processor: its turn, the interpreter, and other processes, which the figures alone show as well.
+    """
+    singles, newcomers = batches(given.workload.messages, 1, given.pace.singles), given.workload.newcomers
+    if not len(newcomers):
+        raise BenchError("a trial of matches beside insertions needs newcomers: a churn above 0")
+    given.index.match(singles[0])
+    warm = given.index.insert(some(newcomers, 0, 1))  # compiles, or loads what is compiled
+    parts = [
+        some(newcomers, first, min(first + _INSERTED, len(newcomers))) for first in range(1, len(newcomers), _INSERTED)
+    ]
+    slots = [warm]
+
+    def insert() -> None:
+        slots.extend(given.index.insert(part) for part in parts)
+
+    with quiet(), ThreadPoolExecutor(1) as pool:
+        alone = [_wait(given.index, single) for _ in range(given.pace.repeat) for single in singles]
+        inserting = pool.submit(insert)
+        together: list[tuple[float, float]] = []
+        start = time.perf_counter()
+        while not inserting.done():
+            together.append(_wait(given.index, singles[len(together) % len(singles)]))
+        seconds = time.perf_counter() - start
+        inserting.result()
+    for part in slots:
+        given.index.remove(part)
+    return {
+        "inserts/s": sum(map(len, parts)) / seconds,
+        "matches beside": float(len(together)),
+        **_waits("alone", alone),
+        **_waits("beside", together),
+    }
+
+
+def _wait(index: Index, single: MessageBatch) -> tuple[float, float]:
+    """Seconds of one call by the wall, and those of them that its thread did not work."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    index.match(single)
+    cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+    return wall, max(0.0, wall - cpu)
+
+
+def _waits(name: str, seconds: Sequence[tuple[float, float]]) -> dict[str, float]:
+    took, waited = np.array(seconds or [(np.nan, np.nan)]).T * 1e3
+    return {
+        f"ms {name}, median": float(np.median(took)),
+        f"wait {name}, 99.9 %": float(np.quantile(waited, 0.999)),
+        f"longest wait {name}": float(waited.max()),
+    }
+
+
+TRIALS: dict[str, Trial] = {"threads": threads, "text": text, "snapshot": snapshot, "beside": beside}
 
 
 def _in_turn(passes: dict[str, Callable[[], object]], n_messages: int, rounds: int) -> dict[str, float]:
