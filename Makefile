@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+NODE   := $(BIN)/python web/build.py
+PAGE   := src/nearcast/service/page/index.html
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo spark-demo test test-cluster test-compiled test-pure test-thorough check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-pure test-thorough test-web web wheel check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,8 +20,16 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## Generate a world, match a live stream, explain a few matches
+$(PAGE): $(READY) $(wildcard web/src/*) web/index.html web/basemap.mjs web/vite.config.js web/package-lock.json
+	@$(NODE) --optional
+
+web: $(PAGE)  ## Build the map page (Node from this machine or from PyPI)
+
+demo: $(PAGE)  ## A server with a generated world and a live feed, and the map page to watch it
 	@$(BIN)/nearcast demo
+
+wheel: $(PAGE)  ## The package with the page in it, into dist/
+	$(BIN)/python -m pip wheel -q --no-deps -w dist .
 
 spark-demo: $(READY)  ## The same end to end on Spark, in this machine: statistics, plans, matches
 	@$(BIN)/nearcast spark demo
@@ -32,6 +42,14 @@ test-compiled: $(READY)  ## The tests with compiled kernels
 
 test-pure: $(READY)  ## The tests with kernels as plain Python; those of servers and Spark have nothing new to say there
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report= --ignore=tests/service --ignore=tests/spark
+
+test-web: $(READY)  ## The map page: types, lint, unit tests, and a real Chromium (installed by apt where that is allowed)
+	@$(NODE)
+	@$(NODE) -- npm run --silent check
+	@$(NODE) -- npm test --silent
+	@command -v chromium chromium-browser >/dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
+	  >/dev/null 2>&1 || echo "NO CHROMIUM: it is not here and apt cannot install it; the page is not tested in a browser"
+	$(BIN)/python -m pytest -q -rs tests/web/page.py
 
 test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed
 	$(BIN)/python -m pytest -q tests/spark/cluster.py
@@ -52,9 +70,9 @@ format: $(READY)  ## Put the code in form
 bench: $(READY)  ## Compare the indexes (SUITE=smoke by default)
 	$(BIN)/nearcast bench run $(or $(SUITE),smoke)
 
-serve: $(READY)  ## Serve HTTP on 127.0.0.1:8080 (STORE=sqlite:///build/nearcast.db, PORT=8080)
+serve: $(PAGE)  ## Serve HTTP on 127.0.0.1:8080 (STORE=sqlite:///build/nearcast.db, PORT=8080)
 	@mkdir -p build
 	@$(BIN)/nearcast serve --store $(or $(STORE),sqlite:///build/nearcast.db) --port $(or $(PORT),8080)
 
 clean:  ## Remove the environment and everything made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) build dist web/node_modules web/.node web/public src/nearcast/service/page .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 
+import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from nearcast.cli import app
 from nearcast.cli.worldmap import WorldMap
 
+TERMINAL = ("demo", "--terminal")
+
 
 def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
-    result = CliRunner().invoke(app, ["demo", "--subscriptions", "2000", "--messages", "600", "--seed", "2"])
+    result = CliRunner().invoke(
+        app, ["demo", "--terminal", "--subscriptions", "2000", "--messages", "600", "--seed", "2"]
+    )
     assert result.exit_code == 0, result.output
     assert "2,000 wishes" in result.output
     assert "600 messages" in result.output
@@ -26,7 +32,9 @@ def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
 
 def test_equal_seeds_show_equal_worlds() -> None:
     shown = [
-        CliRunner().invoke(app, ["demo", "--subscriptions", "300", "--messages", "100", "--seed", "5"]).output
+        CliRunner()
+        .invoke(app, ["demo", "--terminal", "--subscriptions", "300", "--messages", "100", "--seed", "5"])
+        .output
         for _ in range(2)
     ]
     without_time = [[line for line in text.splitlines() if "µs" not in line] for text in shown]
@@ -44,3 +52,17 @@ def test_the_map_shows_wishes_dim_and_matches_bright() -> None:
     for _ in range(30):
         world.fade()
     assert "●" not in world.text().plain
+
+
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="a server has nothing new to say in plain Python"
+)
+def test_the_demo_serves_a_world_that_matches_and_ends_by_itself() -> None:
+    result = CliRunner().invoke(app, ["demo", "--subscriptions", "2000", "--seconds", "4", "--port", "0"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "2,000 wishes" in result.stderr
+    assert re.search(r"API: +http://127\.0\.0\.1:\d+/docs", result.stdout)
+    found = re.search(r"([\d,]+) messages .*, ([\d,]+) deliveries; ([\d,]+) of them for me", result.stdout)
+    assert found is not None
+    assert all(int(number.replace(",", "")) > 0 for number in found.groups())
+    assert "1. 0." in result.stdout, "the ranking holds something"

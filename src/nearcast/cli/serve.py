@@ -27,6 +27,7 @@ def serve(
 ) -> None:
     """Serve HTTP, SSE and WebSocket until told to stop; everything is kept in the store."""
     from nearcast.kernels import jit
+    from nearcast.service.pages import has_map
     from nearcast.service.server import make_server, warm_up
     from nearcast.service.settings import Settings
 
@@ -41,7 +42,8 @@ def serve(
         typer.echo("compiling kernels, once for this version …", err=True)
     warm_up()
     shown = f"{'https' if tls_certificate else 'http'}://{host}:{port}"
-    typer.echo(f"nearcast serves {shown}, API at {shown}/openapi.json, store {store.split('@')[-1]}", err=True)
+    page = f"map at {shown}/map/, " if has_map() else "no map page here (make web builds it), "
+    typer.echo(f"nearcast serves {shown}: {page}API at {shown}/docs, store {store.split('@')[-1]}", err=True)
     server.run()
 
 

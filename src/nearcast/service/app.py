@@ -17,7 +17,8 @@ from starlette.responses import Response
 from nearcast.errors import NearcastError
 from nearcast.service.context import Service
 from nearcast.service.faults import TooManyError, status_of
-from nearcast.service.routes import messages, subscribers, subscriptions, system, webhooks
+from nearcast.service.pages import add_pages
+from nearcast.service.routes import log, messages, subscribers, subscriptions, system, webhooks
 from nearcast.service.routes.models import Problem
 from nearcast.service.settings import Settings
 
@@ -59,8 +60,9 @@ def create_app(settings: Settings, clock: Callable[[], float] = time.time) -> Fa
         redoc_url=None,
         responses=PROBLEMS,
     )
-    for router in (messages.router, subscriptions.router, subscribers.router, webhooks.router, system.router):
-        app.include_router(router)
+    for noun in (messages, log, subscriptions, subscribers, webhooks, system):
+        app.include_router(noun.router)
+    add_pages(app)
     app.add_exception_handler(NearcastError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _other)

@@ -56,6 +56,16 @@ def message_from(body: bytes, analysis: Analyzer) -> Message:
     return Message(value["id"], tokens, place, value.get("ts"), text, payload, value.get("ttl"))
 
 
+def message_record(body: bytes) -> dict[str, Any]:
+    """As `read_message` reads it: taking it in again gives the same message."""
+    value: dict[str, Any] = json.loads(body)
+    tokens, at = value.pop("tokens", None), value.pop("at")
+    if tokens is not None:
+        value["terms"] = [word for word, _ in tokens]
+    names = ("lon", "lat") if len(at) == 2 else ("west", "south", "east", "north")
+    return value | dict(zip(names, at, strict=True))
+
+
 def _place(at: list[float]) -> Box:
     return Box(*at) if len(at) == 4 else Box(at[0], at[1], at[0], at[1])
 
