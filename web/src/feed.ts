@@ -2,7 +2,7 @@
 import type { Feature } from 'geojson';
 import type { Api, LogRecord } from './api.ts';
 
-const EVERY = 500; // milliseconds
+const EVERY = 800; // milliseconds
 const MOST = 1000; // messages in one reading; the map shows the newest if there are more
 const SHOWN = 1500;
 const FADE = 12_000; // milliseconds

@@ -6,7 +6,7 @@ import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url';
 
 setWorkerUrl(workerUrl);
 
-export const SOURCES = ['wishes', 'messages', 'rehearsal', 'matches', 'best'] as const;
+export const SOURCES = ['wishes', 'messages', 'around', 'rehearsal', 'matches', 'best'] as const;
 export type SourceName = (typeof SOURCES)[number];
 
 function collection(features: Feature[] = []): FeatureCollection {
@@ -41,6 +41,7 @@ const THEMED = [
   ['wishes', 'fill-color', 'mine'],
   ['wishes-line', 'line-color', 'mine'],
   ['messages', 'circle-color', 'message'],
+  ['around', 'circle-color', 'mine'],
   ['rehearsal', 'circle-stroke-color', 'mine'],
   ['matches', 'circle-color', 'match'],
   ['best', 'circle-stroke-color', 'match'],
@@ -50,6 +51,7 @@ export class WorldMap {
   readonly map: MapLibre;
   readonly ready: Promise<void>; // it can be drawn on; the panel does not wait for it
   private readonly waiting = new Map<SourceName, Feature[]>();
+  private readonly filled = new Set<SourceName>();
   private isReady = false;
 
   constructor(container: HTMLElement) {
@@ -92,6 +94,7 @@ export class WorldMap {
             source: 'messages',
             paint: { 'circle-radius': 2.5, 'circle-opacity': ['get', 'glow'] },
           },
+          { id: 'around', type: 'circle', source: 'around', paint: { 'circle-radius': 3.5 } },
           {
             id: 'rehearsal',
             type: 'circle',
@@ -130,7 +133,11 @@ export class WorldMap {
     for (const [layer, property, name] of THEMED) this.map.setPaintProperty(layer, property, colour(name));
   }
 
+  /** Nothing instead of nothing is not drawn again. */
   show(name: SourceName, features: Feature[]): void {
+    if (features.length === 0 && !this.filled.has(name)) return;
+    if (features.length === 0) this.filled.delete(name);
+    else this.filled.add(name);
     if (!this.isReady) {
       this.waiting.set(name, features);
       return;

@@ -24,7 +24,7 @@ export class Matches {
   private total = 0;
 
   constructor(private readonly world: WorldMap) {
-    setInterval(() => this.draw(), 1000);
+    setInterval(() => this.draw(), 3000);
   }
 
   add(feature: MessageFeature): void {

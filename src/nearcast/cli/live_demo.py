@@ -162,6 +162,7 @@ def leave_wishes(client: Client) -> None:
 
     client.subscribe(ME, "coffee OR ramen OR pizza", box(-12, 35, 32, 60), id=f"{ME}/europe")
     client.subscribe(ME, "concert OR jazz OR festival", circle(139.7, 35.7, metres=600_000), id=f"{ME}/tokyo")
+    client.follow(f"{ME}/moving", "free OR tonight", circle(-74, 40.7, metres=800_000), subscriber=ME)
     client.rank(ME, "free coffee tonight", (2.35, 48.86), k=5, alpha=0.6, id=f"{ME}/best")
 
 

@@ -13,10 +13,32 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from nearcast.client import calls
-from nearcast.client.calls import Accepted, Answer, Call, DryRun, Event, EventLines, Ranked, Replayed, ServerError
+from nearcast.client.calls import (
+    Accepted,
+    Answer,
+    Call,
+    DryRun,
+    Event,
+    EventLines,
+    Moved,
+    Ranked,
+    Replayed,
+    ServerError,
+)
 from nearcast.geo import Region
 
-__all__ = ["Accepted", "Answer", "AsyncClient", "Client", "DryRun", "Event", "Ranked", "Replayed", "ServerError"]
+__all__ = [
+    "Accepted",
+    "Answer",
+    "AsyncClient",
+    "Client",
+    "DryRun",
+    "Event",
+    "Moved",
+    "Ranked",
+    "Replayed",
+    "ServerError",
+]
 
 SERVER = "http://127.0.0.1:8080"
 COME_BACK = 1.0
@@ -84,6 +106,18 @@ class Client:
         """Keep the k best recent messages about these words near this point; the ranking's id. Its changes come as
         events `enter` and `leave`."""
         return self._do(calls.rank(subscriber, words, near, k, alpha, id))
+
+    def follow(self, id: str, expression: str, within: Region, *, subscriber: str) -> str:
+        """A wish whose region moves by `move`. Changes come as events `enter` and `leave`."""
+        return self._do(calls.follow(subscriber, expression, within, id))
+
+    def move(self, regions: Mapping[str, Region]) -> Moved:
+        """Followers to their new regions, as one step, all or none."""
+        return self._do(calls.move(regions))
+
+    def current(self, id: str) -> list[dict[str, Any]]:
+        """The messages that a follower has now, or the best of a ranking, as GeoJSON Features."""
+        return self._do(calls.current(id))
 
     def ranking(self, id: str) -> list[Ranked]:
         """The best now, best first."""
@@ -196,6 +230,15 @@ class AsyncClient:
         id: str | None = None,
     ) -> str:
         return await self._do(calls.rank(subscriber, words, near, k, alpha, id))
+
+    async def follow(self, id: str, expression: str, within: Region, *, subscriber: str) -> str:
+        return await self._do(calls.follow(subscriber, expression, within, id))
+
+    async def move(self, regions: Mapping[str, Region]) -> Moved:
+        return await self._do(calls.move(regions))
+
+    async def current(self, id: str) -> list[dict[str, Any]]:
+        return await self._do(calls.current(id))
 
     async def ranking(self, id: str) -> list[Ranked]:
         return await self._do(calls.ranking(id))

@@ -63,6 +63,12 @@ class Ranked(NamedTuple):
     score: float
 
 
+class Moved(NamedTuple):
+    moved: int
+    entered: int
+    left: int
+
+
 class Replayed(NamedTuple):
     events: list[Event]
     position: int  # go on behind it; no events: all is read
@@ -138,6 +144,20 @@ def rank(subscriber: str, words: str, near: tuple[float, float], k: int, alpha: 
     body |= {"lon": near[0], "lat": near[1]}
     method, path = ("POST", "/v1/subscriptions") if id is None else ("PUT", f"/v1/subscriptions/{quoted(id)}")
     return Call(method, path, lambda answer: str(answer.json()["id"]), body=body)
+
+
+def follow(subscriber: str, expression: str, within: Region, id: str) -> Call[str]:
+    body = {"kind": "follow", "subscriber": subscriber, "expression": expression, **region_fields(within)}
+    return Call("PUT", f"/v1/subscriptions/{quoted(id)}", lambda answer: str(answer.json()["id"]), body=body)
+
+
+def move(regions: Mapping[str, Region]) -> Call[Moved]:
+    body = {"moves": [{"id": id, **region_fields(region)} for id, region in regions.items()]}
+    return Call("POST", "/v1/moves", lambda answer: Moved(**answer.json()), body=body)
+
+
+def current(id: str) -> Call[list[dict[str, Any]]]:
+    return Call("GET", "/v1/current", lambda answer: list(answer.json()["features"]), {"id": id})
 
 
 def ranking(id: str) -> Call[list[Ranked]]:

@@ -45,6 +45,7 @@ class Tracker:
         self._lexicon = Lexicon()
         self._slots: dict[Id, int] = {}
         self._wishes: dict[int, Subscription] = {}  # by slot
+        self._of: dict[Id, dict[Id, None]] = {}  # ids by subscriber, in order
         self._messages: dict[int, Message] = {}  # by number
         self._arrived = 0
 
@@ -71,6 +72,9 @@ class Tracker:
         """All, or the first so many."""
         return [self._wishes[slot] for slot in islice(self._slots.values(), most)]
 
+    def subscriptions_of(self, subscriber: Id) -> list[Subscription]:
+        return [self.subscription(identity) for identity in self._of.get(subscriber, ())]
+
     # -- subscriptions ------------------------------------------------------------------------------
 
     def follow(self, wishes: Sequence[Subscription]) -> None:
@@ -83,11 +87,15 @@ class Tracker:
         slots = self._mover.follow(self._columns(wishes))
         for wish, slot in zip(wishes, slots.tolist(), strict=True):
             self._slots[wish.id], self._wishes[slot] = slot, wish
+            self._of.setdefault(wish.receiver, {})[wish.id] = None
 
     def unfollow(self, subscription: Id) -> None:
         slot = self._slot(subscription)
         self._mover.unfollow([slot])
-        del self._slots[subscription], self._wishes[slot]
+        receiver = self._wishes[slot].receiver
+        del self._slots[subscription], self._wishes[slot], self._of[receiver][subscription]
+        if not self._of[receiver]:
+            del self._of[receiver]
 
     def move(self, regions: Mapping[Id, Region]) -> list[MoveChange]:
         """Each subscription to its new region; what changes for it. All or none, as one step."""

@@ -11,12 +11,14 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
+from nearcast.geo import Region
 from nearcast.hub import Delivery, Hub
 from nearcast.model import Id, Message
+from nearcast.service import kinds
 from nearcast.service.faults import TooManyError
 from nearcast.store import Store
 from nearcast.store.codec import message_bytes
@@ -41,6 +43,7 @@ class Event(NamedTuple):
     operation: str = "match"
     scores: tuple[float, ...] = ()  # of rankings, beside subscriptions
     more: bool = False
+    moved: bool = False  # brought by a move behind message `seq`: no position in the log
 
 
 class Published(NamedTuple):
@@ -128,6 +131,18 @@ class Engine:
         """The function's result, from the engine's thread, in turn with everything else."""
         result: T = await self._ask(tenant, call=function)
         return result
+
+    async def move(self, tenant: str, regions: Mapping[Id, Region]) -> list[Event]:
+        """Moving subscriptions to their new regions; what changes by that, which the listener gets as well."""
+
+        def step(hub: Hub) -> list[Event]:
+            seq, deliveries = kinds.move(hub, regions)
+            events = _events([replace(delivery, seq=seq) for delivery in deliveries])
+            moved = [event._replace(more=True, moved=True) for event in events]
+            self._listener(tenant, moved)
+            return moved
+
+        return await self.call(tenant, step)
 
     async def purge(self, *, before: float | None, max_bytes: int | None) -> int:
         """Let the log forget; how many messages."""

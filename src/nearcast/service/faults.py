@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearcast.errors import NearcastError
 from nearcast.hub import UnknownSubscriptionError
+from nearcast.moving.tracker import UnknownFollowerError
 from nearcast.ranking.board import UnknownWishError
 from nearcast.store import StoreError
 
@@ -46,6 +47,7 @@ STATUS: tuple[tuple[type[NearcastError], int], ...] = (
     (NotFoundError, 404),
     (UnknownSubscriptionError, 404),
     (UnknownWishError, 404),
+    (UnknownFollowerError, 404),
     (ConflictError, 409),
     (TooLargeError, 413),
     (MediaTypeError, 415),

@@ -15,9 +15,9 @@ from nearcast.files import MESSAGES, SUBSCRIPTIONS, Role, Row
 from nearcast.files.readers import NdjsonRows
 from nearcast.geo import MultiPolygon, Polygon, Region, Space
 from nearcast.model import Message, Subscription, Wish
-from nearcast.records import read_message, read_subscription, read_wish
+from nearcast.records import read_message, read_region, read_subscription, read_wish
 from nearcast.service.faults import MediaTypeError, TooLargeError
-from nearcast.service.kinds import KINDS, Standing
+from nearcast.service.kinds import KINDS, Follower, Standing
 from nearcast.service.settings import Limits
 from nearcast.text import Analyzer
 
@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 FOREIGN = {  # fields that only another kind has: a slip. Other columns of a file are nobody's concern.
     "match": ("text", "k", "alpha"),
+    "follow": ("text", "k", "alpha", "expires", "max_events"),
     "rank": ("expression", "region", "west", "south", "east", "north", "radius_m", "expires", "max_events"),
 }
 
@@ -76,7 +77,10 @@ class Intake:
         if kind not in KINDS:
             raise RowError(f"kind: {str(kind)[:40]!r} given; there are {', '.join(KINDS)}")
         _refuse_foreign(record, kind)
-        return self.ranking(record) if kind == "rank" else self.subscription(record)
+        if kind == "rank":
+            return self.ranking(record)
+        wish = self.subscription(record)
+        return Follower(wish) if kind == "follow" else wish
 
     def ranking(self, record: Mapping[str, Any]) -> Wish:
         wish = read_wish(record, self._space, self._analysis)
@@ -89,6 +93,12 @@ class Intake:
         _at_most(vertices(wish.region), self._limits.vertices, "region", "vertices")
         receiver = str(wish.receiver)
         return Subscription(str(wish.id), wish.expression, wish.region, receiver, wish.expires, wish.max_events)
+
+    def region(self, record: Mapping[str, Any]) -> Region:
+        """Where something is to move."""
+        region = self._space.check_region(read_region(record))
+        _at_most(vertices(region), self._limits.vertices, "region", "vertices")
+        return region
 
     def _payload(self, record: Mapping[str, Any]) -> Mapping[str, Any] | None:
         payload = record.get("payload")

@@ -131,8 +131,8 @@ async def stream(
 ) -> AsyncGenerator[Event | Current | Gap | None]:
     """Events behind `after` (None: from now on), then live ones; None when all is given, and every `ping` seconds.
 
-    Matches that were missed come from the log. Of wishes that change by themselves (rankings) the reader gets
-    what they hold now instead, then changes again.
+    Matches that were missed come from the log. Of wishes that change by themselves (rankings, followers) the
+    reader gets what they hold now instead, then changes again.
     """
     outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
     try:
@@ -149,8 +149,8 @@ async def stream(
                         yield item
             done = position
             for event in outbox.take():  # all events of a message are put at once, so they are taken at once
-                if event.seq > done:
-                    position = event.seq
+                if event.moved or event.seq > done:
+                    position = max(position, event.seq)
                     yield event
             if not outbox.is_behind and not outbox.is_closed:
                 yield None

@@ -17,6 +17,7 @@ class Metrics:
         self.delivered = self._counter("events_delivered", "Events that were sent", "sink")
         self.failed = self._counter("requests_failed", "Answers of 4xx and 5xx", "status")
         self.unmatched = self._counter("batches_unmatched", "Logged batches whose matching failed; readers use the log")
+        self.moved = self._counter("moves", "Regions that moved")
         self.purged = self._counter("messages_purged", "Messages that the retention removed")
         self.webhook_failures = self._counter("webhook_failures", "Attempts that an endpoint did not take")
         self.dead_letters = self._counter("webhook_dead_letters", "Events given up after all attempts")

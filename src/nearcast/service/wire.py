@@ -11,7 +11,7 @@ from nearcast.geo import to_geojson
 from nearcast.model import Id, Message, Subscription, Wish
 from nearcast.records import region_fields
 from nearcast.service.engine import Event
-from nearcast.service.kinds import Current, Standing, kind_of
+from nearcast.service.kinds import Current, Follower, Standing, kind_of
 from nearcast.text import Analyzer
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -21,7 +21,8 @@ def event_id(event: Event) -> str:
     """The same event sent twice has the same id. A match has the message's number in the log."""
     if event.operation == "match":
         return str(event.seq)
-    return f"{event.seq}/{event.operation}/{event.message.id}"
+    when = f"{event.seq}/moved" if event.moved else str(event.seq)
+    return f"{when}/{event.operation}/{event.message.id}"
 
 
 def event_value(event: Event) -> dict[str, Any]:
@@ -91,7 +92,9 @@ def feature(message: Message) -> dict[str, Any]:
 def standing_record(wish: Standing, analysis: Analyzer) -> dict[str, Any]:
     """As it is read: taking it in again gives the same wish."""
     record: dict[str, Any] = {"id": wish.id, "subscriber": wish.receiver, "kind": kind_of(wish)}
-    return record | (_ranking(wish, analysis) if isinstance(wish, Wish) else _matching(wish, analysis))
+    if isinstance(wish, Wish):
+        return record | _ranking(wish, analysis)
+    return record | _matching(wish.wish if isinstance(wish, Follower) else wish, analysis)
 
 
 def _ranking(wish: Wish, analysis: Analyzer) -> dict[str, Any]:

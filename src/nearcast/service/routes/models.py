@@ -42,7 +42,7 @@ class Wish(BaseModel):
 
 
 class WishFor(Wish):
-    """Of kind `match` as above; of kind `rank`: `text` or `terms`, `lon`, `lat`, `k`, `alpha`."""
+    """Of kind `match` and `follow` as above; of kind `rank`: `text` or `terms`, `lon`, `lat`, `k`, `alpha`."""
 
     kind: Kind = "match"
     subscriber: ID
@@ -65,8 +65,36 @@ class Subscribed(BaseModel):
     kind: Kind
 
 
+class Move(BaseModel):
+    """A moving subscription and its new region: a `region`, four sides, or a circle."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: ID
+    region: dict[str, Any] | str | None = Field(None, description="GeoJSON, or WKT")
+    west: float | None = None
+    south: float | None = None
+    east: float | None = None
+    north: float | None = None
+    lon: float | None = Field(None, description="Centre of a circle")
+    lat: float | None = None
+    radius_m: float | None = None
+
+
+class Moves(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    moves: Annotated[list[Move], Field(min_length=1, max_length=100_000)]
+
+
+class Moved(BaseModel):
+    moved: int
+    entered: int
+    left: int
+
+
 class Holding(BaseModel):
-    """What a wish holds now, best first: GeoJSON Features, of a ranking with their score."""
+    """What a wish holds now: GeoJSON Features. A ranking best first, with scores; a follower oldest first."""
 
     id: str
     kind: Kind

@@ -67,7 +67,7 @@ def _sse_lines(item: Event | Current | Gap) -> str:
         return f"event: gap\ndata: {json.dumps(item._asdict())}\n\n"
     if isinstance(item, Current):
         return f"event: current\ndata: {current_json(item)}\n\n"
-    position = "" if item.more else f"id: {item.seq}\n"
+    position = "" if item.more or item.moved else f"id: {item.seq}\n"
     return f"{position}event: {item.operation}\ndata: {event_json(item)}\n\n"
 
 

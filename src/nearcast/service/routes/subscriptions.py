@@ -12,15 +12,26 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from nearcast.errors import RowError
+from nearcast.geo import Region
 from nearcast.hub import Hub
-from nearcast.model import Subscription
+from nearcast.model import Id, Subscription
 from nearcast.service import kinds
 from nearcast.service.access import Caller
 from nearcast.service.context import Calling, Serving, body_of
 from nearcast.service.faults import ConflictError
 from nearcast.service.intake import NDJSON, Line, Refused
 from nearcast.service.routes.messages import BODY, shown
-from nearcast.service.routes.models import ID, Holding, Imported, NewSubscription, Subscribed, Subscriptions, WishFor
+from nearcast.service.routes.models import (
+    ID,
+    Holding,
+    Imported,
+    Moved,
+    Moves,
+    NewSubscription,
+    Subscribed,
+    Subscriptions,
+    WishFor,
+)
 from nearcast.service.wire import holding, standing_record
 from nearcast.text import analyzer
 
@@ -73,17 +84,31 @@ async def of_subscriber(service: Serving, caller: Calling, subscriber: Annotated
 
 @router.get("/current", response_model=Holding)
 async def current(service: Serving, caller: Calling, id: Annotated[ID, Query()]) -> Holding:
-    """What a ranking holds now. Its changes come with the subscriber's events, as `enter` and `leave`."""
+    """What a ranking or a follower holds now. Changes come with the subscriber's events, as `enter` and `leave`."""
     caller.need("read")
 
     def look(hub: Hub) -> kinds.Current:
         wish = kinds.get(hub, id)
         if isinstance(wish, Subscription):
-            raise RowError(f"subscription {id!r} is of kind match and holds nothing; a ranking needed")
+            raise RowError(f"subscription {id!r} is of kind match and holds nothing; a ranking or follower needed")
         return kinds.current(hub, wish)
 
     held = await service.engine.call(caller.tenant, look)
     return Holding(id=id, kind=kinds.kind_of(held.wish), seq=held.seq, features=holding(held))
+
+
+@router.post("/moves", response_model=Moved)
+async def move(moves: Moves, service: Serving, caller: Calling) -> Moved:
+    """Wishes of kind `follow` to their new regions, as one step, all or none. What enters and leaves by that comes
+    with the subscriber's events."""
+    caller.need("subscribe")
+    intake = await service.intake(caller.tenant)
+    regions: dict[Id, Region] = {one.id: intake.region(one.model_dump(exclude_none=True)) for one in moves.moves}
+    events = await service.engine.move(caller.tenant, regions)
+    entered = sum(len(event.subscriptions) for event in events if event.operation == "enter")
+    left = sum(len(event.subscriptions) for event in events) - entered
+    service.metrics.moved.inc(len(regions))
+    return Moved(moved=len(regions), entered=entered, left=left)
 
 
 @router.get("/subscriptions/{id:path}", response_model=Subscribed)
