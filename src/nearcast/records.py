@@ -29,6 +29,8 @@ UNORDERED_GAP = 10_001
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SIDES = ("west", "south", "east", "north")
+_LACKS_SIDES = frozenset(_SIDES).isdisjoint
+_LAST_TIME = 253_402_300_799.0  # of the year 9999
 
 
 def read_message(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Message:
@@ -93,6 +95,8 @@ def read_id(record: Mapping[str, Any], name: str = "id") -> Id:
 def number(record: Mapping[str, Any], name: str) -> float:
     """A finite number, or text that is plainly one (a file may have it so)."""
     value = record.get(name)
+    if type(value) is float and -1e308 < value < 1e308:  # the usual case first
+        return value
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip(" ")):
         value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308:
@@ -101,7 +105,7 @@ def number(record: Mapping[str, Any], name: str) -> float:
 
 
 def _mapping(record: object) -> None:
-    if not isinstance(record, Mapping):
+    if type(record) is not dict and not isinstance(record, Mapping):
         raise RowError(f"{_shown(record)} given; an object with named fields needed")
 
 
@@ -168,7 +172,7 @@ def _expression(record: Mapping[str, Any], analysis: Analyzer) -> Expression:
 
 
 def _place(record: Mapping[str, Any]) -> Box:
-    if any(_given(record, side) for side in _SIDES):
+    if not _LACKS_SIDES(record) and any(_given(record, side) for side in _SIDES):
         return Box(*(number(record, side) for side in _SIDES))
     x, y = number(record, "lon"), number(record, "lat")
     return Box(x, y, x, y)
@@ -230,6 +234,8 @@ def _life(record: Mapping[str, Any]) -> float | None:
 
 
 def _seconds(value: object) -> float:
+    if type(value) is float and 0.0 <= value <= _LAST_TIME:  # the usual case first
+        return value
     if isinstance(value, str):
         value = float(value) if _NUMBER.fullmatch(value) else datetime.fromisoformat(value.strip())
     if isinstance(value, datetime):

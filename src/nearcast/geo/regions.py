@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import reprlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import cast
@@ -22,6 +23,9 @@ Ring = tuple[tuple[float, float], ...]
 """(x, y) corners in order; the last repeats the first."""
 
 LARGEST_CORNER = 1e100  # beyond it, which side of an edge a point lies on overflows float64
+
+
+_LARGEST = sys.float_info.max
 
 
 def shown(value: object) -> str:
@@ -45,6 +49,11 @@ def number(value: object, name: str) -> float:
     return result
 
 
+def _is_plain(value: object) -> bool:
+    """Whether `number` would give it back as it is. Every message has a box: this is quick."""
+    return type(value) is float and -_LARGEST <= value <= _LARGEST
+
+
 def not_a_region(value: object) -> RegionError:
     """The error for a value of another type."""
     return RegionError(f"a region is a Box, Circle, Polygon or MultiPolygon, got {shown(value)}")
@@ -63,8 +72,9 @@ class Box:
     north: float
 
     def __post_init__(self) -> None:
-        for name in ("west", "south", "east", "north"):
-            object.__setattr__(self, name, number(getattr(self, name), f"a box's {name}"))
+        if not (_is_plain(self.west) and _is_plain(self.south) and _is_plain(self.east) and _is_plain(self.north)):
+            for name in ("west", "south", "east", "north"):
+                object.__setattr__(self, name, number(getattr(self, name), f"a box's {name}"))
         if self.south > self.north:
             raise RegionError(f"a box needs south <= north, got south {self.south} and north {self.north}")
 

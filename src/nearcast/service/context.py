@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -35,11 +36,13 @@ class Service:
             self.engine = Engine(
                 self.store,
                 listener=self._hand_over,
+                is_read=self.live.is_read,
                 analysis=settings.analysis,
                 pending=settings.limits.pending,
                 clock=clock,
             )
             self.gate = Gate(self.store)
+            _settle_memory()
         except BaseException:
             self.store.close()
             raise
@@ -86,6 +89,14 @@ class Service:
         await self.couriers.close()
         await asyncio.to_thread(self.engine.close)
         self.store.close()
+
+
+def _settle_memory() -> None:
+    """What is there now stays: a million subscriptions need not be searched for garbage again and again, which would
+    be pauses of a second in the middle of requests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def _service(connection: HTTPConnection) -> Service:

@@ -78,7 +78,8 @@ class _Job:
 
 
 Listener = Callable[[str, list[Event] | None], None]
-"""Called on the engine's thread with a tenant's events, in message order; None: the log knows, matching failed."""
+"""Called on the engine's thread with a tenant's events for those who read, in message order; None: matching failed,
+the log knows."""
 
 
 class Engine:
@@ -87,12 +88,13 @@ class Engine:
         store: Store,
         *,
         listener: Listener,
+        is_read: Callable[[str, Id], bool] = lambda _tenant, _subscriber: True,
         analysis: str | None = None,
         pending: int = 200_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store, self.clock = store, clock
-        self._listener, self._analysis, self._most = listener, analysis, pending
+        self._listener, self._is_read, self._analysis, self._most = listener, is_read, analysis, pending
         self._hubs: dict[str, Hub] = {}
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0  # messages in the queue
@@ -229,7 +231,8 @@ class Engine:
     def _match(self, job: _Job, first_seq: int) -> None:
         try:
             deliveries = self.hub(job.tenant).deliver(job.messages, first_seq)
-            self._listener(job.tenant, _events(deliveries))
+            read = [delivery for delivery in deliveries if self._is_read(job.tenant, delivery.subscriber)]
+            self._listener(job.tenant, _events(read))
         except Exception as error:  # on disk all the same: readers are sent to the log, which is matched apart
             self.failure = f"matching: {error or type(error).__name__}"
             self._listener(job.tenant, None)

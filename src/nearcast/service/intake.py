@@ -69,7 +69,8 @@ class Intake:
     def message(self, record: Mapping[str, Any]) -> Message:
         read = read_message(record, self._space, self._analysis)
         _at_most(len(read.text or ""), self._limits.text_characters, "text", "characters")
-        return replace(read, payload=self._payload(record))
+        payload = self._payload(record)
+        return read if payload is None else replace(read, payload=payload)
 
     def wish(self, record: Mapping[str, Any]) -> Standing:
         """By its `kind`; match unless given."""

@@ -87,6 +87,11 @@ class Live:
     def open_streams(self) -> int:
         return sum(map(len, self._outboxes.values()))
 
+    def is_read(self, tenant: str, subscriber: Id) -> bool:
+        """Asked on the engine's thread: whether somebody has an outbox. Who opens one then takes a turn of the
+        engine, so that whatever comes later is put into it."""
+        return (tenant, subscriber) in self._outboxes
+
     def hand_over(self, tenant: str, events: list[Event] | None) -> None:
         """Called on the engine's thread. None: nobody knows who is concerned, so everybody looks into the log."""
         if events is None:
