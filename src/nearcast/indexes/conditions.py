@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from nearcast.columns import Conditions, MessageBatch
-from nearcast.columns.parts import polygons_from_arrays, polygons_to_arrays
 from nearcast.errors import ColumnsError
+from nearcast.indexes.polygons import PolygonTable
 from nearcast.indexes.pool import Pool, reserved
 from nearcast.kernels.refine import Extras, WordOrder, refine
 
@@ -26,13 +25,14 @@ class ConditionTable:
         self._forbid_from, self._phrase_from = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._forbid_count, self._phrase_count = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self._circles = np.zeros((0, 3), dtype=np.float64)
-        self._polygons: dict[int, Any] = {}
+        self._polygons = PolygonTable()
         self._top = 0  # entries that the arrays are in use for
 
     @property
     def nbytes(self) -> int:
+        parts = (self._forbid, self._phrases, self._polygons)
         arrays = (self._forbid_from, self._forbid_count, self._phrase_from, self._phrase_count, self._circles)
-        return sum(array[: self._top].nbytes for array in arrays) + self._forbid.nbytes + self._phrases.nbytes
+        return sum(array[: self._top].nbytes for array in arrays) + sum(part.nbytes for part in parts)
 
     @property
     def _arrays(self) -> Extras:
@@ -63,7 +63,7 @@ class ConditionTable:
         self._phrase_from[entries] = self._phrases.put(conditions.phrase_from, conditions.phrases)
         self._phrase_count[entries] = np.diff(conditions.phrase_from)
         self._circles[entries] = conditions.circles
-        self._polygons |= {int(entries[row]): shape for row, shape in conditions.polygons.items()}
+        self._polygons.put({int(entries[row]): shape for row, shape in conditions.polygons.items()})
 
     def free(self, entries: NDArray[np.int64]) -> None:
         self._forbid.free(self._forbid_from[entries], self._forbid_count[entries])
@@ -71,9 +71,7 @@ class ConditionTable:
         self._forbid_count[entries] = 0
         self._phrase_count[entries] = 0
         self._circles[entries] = NO_CIRCLE
-        if self._polygons:
-            for entry in entries.tolist():
-                self._polygons.pop(entry, None)
+        self._polygons.free(entries)
 
     def holds(
         self,
@@ -93,22 +91,8 @@ class ConditionTable:
         keep = np.ones(len(rows), dtype=np.bool_)
         refine(self._arrays, batch.rows, order, message, rows, entries, on_earth, keep)
         if self._polygons:
-            self._refine_polygons(batch.boxes, rows, entries, keep)
+            self._polygons.refine(batch.boxes, rows, entries, keep)
         return keep
-
-    def _refine_polygons(
-        self,
-        boxes: NDArray[np.float64],
-        rows: NDArray[np.int32],
-        entries: NDArray[np.int32],
-        keep: NDArray[np.bool_],
-    ) -> None:
-        shapes = [(i, self._polygons[e]) for i, e in enumerate(entries.tolist()) if keep[i] and e in self._polygons]
-        if not shapes:
-            return
-        chosen = np.array([i for i, _ in shapes])
-        places = place_geometries(boxes[rows[chosen]])
-        keep[chosen] = shapely.intersects(np.array([shape for _, shape in shapes], dtype=object), places)
 
     def state(self, top: int) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {
@@ -118,7 +102,7 @@ class ConditionTable:
             "phrase_count": self._phrase_count[:top],
             "circles": self._circles[:top],
         }
-        arrays |= polygons_to_arrays(self._polygons)
+        arrays |= self._polygons.state()
         arrays |= {f"forbid.{name}": array for name, array in self._forbid.state().items()}
         return arrays | {f"phrases.{name}": array for name, array in self._phrases.state().items()}
 
@@ -132,20 +116,5 @@ class ConditionTable:
         extra._phrase_from, extra._phrase_count = arrays["phrase_from"], arrays["phrase_count"]
         extra._circles = arrays["circles"]
         extra._top = len(extra._circles)
-        extra._polygons = polygons_from_arrays(arrays)
+        extra._polygons = PolygonTable.restored(arrays)
         return extra
-
-
-def place_geometries(boxes: NDArray[np.float64]) -> NDArray[np.object_]:
-    """Message places as geometries: GEOS wants a degenerate box as a point or a line."""
-    west, south, east, north = boxes.T
-    flat = (west == east) | (south == north)
-    geometries = np.empty(len(boxes), dtype=object)
-    geometries[~flat] = shapely.box(west[~flat], south[~flat], east[~flat], north[~flat])
-    ends = np.stack([boxes[flat][:, :2], boxes[flat][:, 2:]], axis=1)
-    is_point = (ends[:, 0] == ends[:, 1]).all(axis=1)
-    lines = np.empty(len(ends), dtype=object)
-    lines[is_point] = shapely.points(ends[is_point, 0])
-    lines[~is_point] = shapely.linestrings(ends[~is_point])
-    geometries[flat] = lines
-    return geometries
