@@ -48,6 +48,12 @@ def test_a_client_does_it_all(client: Client) -> None:
     assert event.feature["properties"]["payload"] == {"n": 3}
     assert client.dry_run("jazz", EVERYWHERE).examples[0].seq == 1
     assert client.explain("b/1", "blues", (0, 0)).matched
+    piece = client.logged(limit=1)
+    assert ([r["id"] for r in piece.records], piece[1:]) == ([1], (1, 1, 2))
+    rest = client.logged(1)
+    assert ([r["payload"] for r in rest.records], rest[1:]) == ([{"n": 3}], (2, 1, 2))
+    assert client.logged(1, limit=0)[:2] == ([], 1)
+    assert client.logged(0, up_to=1).position == 1
     client.unsubscribe("b/1")
     with pytest.raises(ServerError, match="no such one") as refused:
         client.unsubscribe("b/1")
@@ -66,6 +72,7 @@ def test_an_async_client_does_the_same(server: Running) -> None:
             assert (await client.dry_run("jazz", EVERYWHERE)).matched == 2
             assert (await client.explain(made, "jazz", (0, 0))).matched
             assert [e.seq async for e in client.replay("ana", after=0, limit=1)] == [1, 2]
+            assert [r["seq"] for r in (await client.logged(1)).records] == [2]
             await client.acknowledge("ana", 1)
             stream = client.events("ana")
             found = [await anext(stream)]

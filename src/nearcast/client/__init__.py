@@ -20,6 +20,7 @@ from nearcast.client.calls import (
     DryRun,
     Event,
     EventLines,
+    Logged,
     Moved,
     Ranked,
     Replayed,
@@ -34,6 +35,7 @@ __all__ = [
     "Client",
     "DryRun",
     "Event",
+    "Logged",
     "Moved",
     "Ranked",
     "Replayed",
@@ -136,6 +138,10 @@ class Client:
     def publish_lines(self, content: bytes) -> Accepted:
         """The same as NDJSON."""
         return self._do(calls.publish_lines(content))
+
+    def logged(self, after: int = 0, *, up_to: int | None = None, limit: int = 1000) -> Logged:
+        """A piece of the log: messages of all publishers, in order; `limit` 0 asks only where it begins and ends."""
+        return self._do(calls.logged(after, up_to, limit))
 
     def explain(self, subscription: str, text: str, at: tuple[float, float]) -> Answer:
         return self._do(calls.explain(subscription, text, at))
@@ -254,6 +260,9 @@ class AsyncClient:
 
     async def publish_lines(self, content: bytes) -> Accepted:
         return await self._do(calls.publish_lines(content))
+
+    async def logged(self, after: int = 0, *, up_to: int | None = None, limit: int = 1000) -> Logged:
+        return await self._do(calls.logged(after, up_to, limit))
 
     async def explain(self, subscription: str, text: str, at: tuple[float, float]) -> Answer:
         return await self._do(calls.explain(subscription, text, at))

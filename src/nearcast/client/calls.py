@@ -74,6 +74,15 @@ class Replayed(NamedTuple):
     position: int  # go on behind it; no events: all is read
 
 
+class Logged(NamedTuple):
+    """A piece of the log."""
+
+    records: list[dict[str, Any]]  # as they may be published again, with `seq` and `accepted`
+    position: int  # go on behind it
+    first: int  # seq of the first message that is kept
+    last: int  # and of the last one
+
+
 class Answer(NamedTuple):
     matched: bool
     inside: bool
@@ -211,6 +220,14 @@ def replay(subscriber: str, after: int | None, since: float | None, limit: int) 
 
     params = {"subscriber": subscriber, "after": after, "since": since, "limit": limit}
     return Call("GET", "/v1/replay", read, params)
+
+
+def logged(after: int, up_to: int | None, limit: int) -> Call[Logged]:
+    def read(answer: httpx.Response) -> Logged:
+        records = [json.loads(line) for line in answer.content.split(b"\n") if line]
+        return Logged(records, *(int(answer.headers[f"Nearcast-{name}"]) for name in ("Position", "First", "Last")))
+
+    return Call("GET", "/v1/messages", read, {"after": after, "up_to": up_to, "limit": limit})
 
 
 def acknowledge(subscriber: str, seq: int) -> Call[None]:
