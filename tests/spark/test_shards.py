@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearcast.errors import NearcastError
 from nearcast.geo import Space, earth
 from nearcast.kernels.jit import PURE
+from nearcast.lexicon import Lexicon
+from nearcast.records import read_message
+from nearcast.spark import shard as shard_module
 from nearcast.spark.assembly import assemble, build_shard
 from nearcast.spark.layouts import LAYOUTS, REPLICATED
 from nearcast.spark.parts import write_part
+from nearcast.spark.reader import MessageReader
 from nearcast.spark.shard import Job, match_batches, match_routed, route_batches
 from nearcast.spark.storage import Manifest, Settings, bounds_of
+from nearcast.text import analyzer
 from tests.spark import records
 from tests.worlds import SQUARE
 
@@ -52,7 +61,8 @@ def outcome(folder: Path, manifest: Manifest, batches: list[pa.RecordBatch], ids
 
 
 def pairs(rows: list[dict[str, Any]]) -> Counter[tuple[Any, Any]]:
-    return Counter((row["message_id"], row["subscription_id"]) for row in rows if row["reason"] is None)
+    wanted = [row for row in rows if row["reason"] is None]
+    return Counter((row["message_id"], identity) for row in wanted for identity in row["subscription_ids"])
 
 
 @pytest.mark.parametrize("layout", [REPLICATED, *LAYOUTS])
@@ -70,7 +80,41 @@ def test_every_layout_finds_each_pair_of_the_reference_once(
     parts = [[batch] for batch in table(wishes, chance.randint(1, 3))]
     manifest = build(folder, parts, space, layout=layout, shards=shards, sample=sample)
     assert manifest.subscriptions + manifest.rejected == len(wishes)
-    assert pairs(outcome(folder, manifest, batches)) == Counter(records.truth(wishes, posts, space))
+    with patch.object(shard_module, "PAIRS_A_BATCH", chance.choice([1, 3, 1 << 20])):  # rows are cut there too
+        assert pairs(outcome(folder, manifest, batches)) == Counter(records.truth(wishes, posts, space))
+
+
+ODD = [
+    *[{"id": i, "text": "x", "lon": 0.5, "lat": 0.5} for i in (1, "b", 0, "", None, True, 2.5, 2**63, "ä" * 501, [1])],
+    *[{"id": 1, "text": text, "lon": 0.5, "lat": 0.5} for text in ("", " ", None, 5, "Ærø #tag", "x" * 2000)],
+    *[{"id": 1, "text": "x", "lon": lon, "lat": 1} for lon in (0, 181.0, "7", "", None, True, 1e999, 10**400, -180)],
+    *[{"id": 1, "text": "x", "lon": 0, "lat": 0, "ts": ts} for ts in (None, 5, 1e12, "2020-01-01", "", True, -1e15)],
+    {"id": 1, "text": "x", "lon": 0, "lat": 0, "west": 1, "south": 1, "east": 2, "north": 2},
+    {"id": 1, "text": "x", "lon": 0, "lat": 0, "west": None},
+    {"id": 1, "terms": ["x", "y"], "lon": 0, "lat": 0},
+    {"id": 1, "text": "x", "terms": ["y"], "lon": 0, "lat": 0},
+]
+
+
+def _right(line: str) -> Any:
+    try:
+        message = read_message(json.loads(line), earth, analyzer())
+    except NearcastError as error:
+        return str(error)
+    return str(message.id), -math.inf if message.ts is None else message.ts
+
+
+def test_lines_are_read_as_the_records_that_they_are() -> None:
+    lexicon = Lexicon("unicode")
+    lexicon.intern_all(["x", "y", "tag", "#tag", "ærø"])
+    lines = [json.dumps(row).replace("Infinity", "1e999") for row in ODD]
+    posted, bad = MessageReader(lexicon, earth).read(pa.RecordBatch.from_pydict({"value": [*lines, "{", "", None]}))
+    read = [one for lot in posted for one in zip(lot.rows.tolist(), lot.ids, lot.times.tolist(), strict=True)]
+    found: dict[int, Any] = {number: (str(identity), time) for number, identity, time in read}
+    found |= {number: row.reason for number, row in bad}
+    broken = {number: found[number] for number in (len(ODD), len(ODD) + 2)}  # half an object, and nothing
+    assert found == dict(enumerate(map(_right, lines))) | broken
+    assert any(len(lot.batch) > 5 and isinstance(lot.ids, pa.Array) for lot in posted)  # the encoder's part
 
 
 def test_rows_that_cannot_be_used_are_kept_aside_with_the_reasons_of_match(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from nearcast import indexes, snapshot
 from nearcast.columns import MessageBatch
 from nearcast.columns.parts import join_columns, owners_of, take_subscriptions, with_terms
 from nearcast.lexicon import Lexicon
-from nearcast.spark.edge import MessageReader, Refused
+from nearcast.spark.edge import Refused
 from nearcast.spark.layouts import AUTO, REPLICATED
 from nearcast.spark.parts import Part, load_part
 from nearcast.spark.plan import BYTES_AN_ENTRY, REPLICATE_UP_TO, Plan, as_posts, make_plan, rarest
+from nearcast.spark.reader import MessageReader
 from nearcast.spark.routes import Entries, Posts
 from nearcast.spark.storage import Manifest, Settings, ids_to_arrays, save_lexicon, save_rejected
 

@@ -15,19 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearcast.columns import MessageBatch
-from nearcast.columns.encoder import TextEncoder
-from nearcast.errors import NearcastError, RowError
-from nearcast.files import MESSAGES, Role, Row
+from nearcast.files import Role, Row
 from nearcast.files.readers import arrow_rows, json_row, plain_column
 from nearcast.files.rejections import shown_source
 from nearcast.files.rows import MAX_LINE
 from nearcast.files.strict import StrictDecoder
-from nearcast.geo import Space
-from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message
-from nearcast.records import MAX_ID, read_message
-from nearcast.text import analyzer
+from nearcast.records import MAX_ID
 
 RAW = "value"
 CORRUPT = "_corrupt_record"
@@ -41,15 +34,6 @@ class Refused(NamedTuple):
 
     reason: str
     source: str
-
-
-class Posted(NamedTuple):
-    """Messages of a batch, with what the batch itself does not know."""
-
-    batch: MessageBatch
-    ids: Sequence[Id] | pa.Array
-    times: NDArray[np.float64]  # -inf: none given
-    rows: NDArray[np.intp]  # where each stood in the Arrow batch
 
 
 def is_raw(names: Sequence[str]) -> bool:
@@ -96,64 +80,10 @@ def refused(row: Row, reason: str) -> Refused:
     return Refused(reason, source[:LONGEST_SOURCE].encode(errors="backslashreplace").decode())
 
 
-class MessageReader:
-    """Arrow batches to messages with the terms of one lexicon. Ordinary rows of columns go by kernels."""
-
-    def __init__(self, lexicon: Lexicon, space: Space) -> None:
-        self._lexicon = lexicon
-        self._space = space
-        self._analyzer = analyzer(lexicon.analyzer)
-        self._encoder = TextEncoder(lexicon, space)
-
-    def read(self, batch: pa.RecordBatch) -> tuple[list[Posted], list[tuple[int, Refused]]]:
-        """Messages in one or two lots, and the rows that are none, with their numbers."""
-        ordinary = np.zeros(len(batch), np.bool_) if is_raw(batch.schema.names) else ordinary_rows(batch)
-        posted: list[Posted] = []
-        bad: list[tuple[int, Refused]] = []
-        if ordinary.any():
-            self._fast(batch, np.flatnonzero(ordinary), posted, bad)
-        if not ordinary.all():
-            self._slow(batch, np.flatnonzero(~ordinary), posted, bad)
-        return posted, bad
-
-    def _fast(
-        self, batch: pa.RecordBatch, rows: NDArray[np.intp], posted: list[Posted], bad: list[tuple[int, Refused]]
-    ) -> None:
-        chosen = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
-        names = _place_names(chosen)
-        places = np.stack([_floats(chosen[name]) for name in names], axis=1)
-        messages, kept, rejected = self._encoder.encode(chosen["text"], places)
-        ids = chosen["id"] if len(kept) == len(chosen) else chosen["id"].take(pa.array(kept))
-        times = _times(chosen)
-        posted.append(Posted(messages, ids, times[kept], rows[kept]))
-        if rejected:
-            wrong = chosen.take(pa.array([r.row for r in rejected]))
-            for (_, row), (number, reason) in zip(rows_of(wrong, MESSAGES), rejected, strict=True):
-                bad.append((int(rows[number]), refused(row, reason)))
-
-    def _slow(
-        self, batch: pa.RecordBatch, rows: NDArray[np.intp], posted: list[Posted], bad: list[tuple[int, Refused]]
-    ) -> None:
-        chosen = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
-        messages: list[Message] = []
-        numbers: list[int] = []
-        for number, row in rows_of(chosen, MESSAGES):
-            try:
-                if row.record is None:
-                    raise RowError(row.reason)
-                messages.append(read_message(row.record, self._space, self._analyzer))
-                numbers.append(number)
-            except NearcastError as error:
-                bad.append((int(rows[number]), refused(row, str(error))))
-        times = np.array([-np.inf if m.ts is None else m.ts for m in messages])
-        sealed = MessageBatch.from_values(messages, self._lexicon, space=self._space)
-        posted.append(Posted(sealed, [m.id for m in messages], times, rows[np.array(numbers, np.intp)]))
-
-
 def ordinary_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     """Rows with id, text, place and time of the types that they should have: kernels read them."""
     names = batch.schema.names
-    places = _place_names(batch)
+    places = place_names(batch)
     if not {"id", "text", *places} <= set(names) or not _is_text(batch["text"].type) or CORRUPT in names:
         return np.zeros(len(batch), np.bool_)
     if not all(_is_number(batch[name].type) for name in places):
@@ -165,11 +95,11 @@ def ordinary_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
         for name in set(SIDES) & set(names):
             good &= _flags(pc.is_null(batch[name]))
     if "ts" in names:
-        good &= _good_times(batch["ts"])
+        good &= _goodtimes(batch["ts"])
     return good
 
 
-def _place_names(batch: pa.RecordBatch) -> tuple[str, ...]:
+def place_names(batch: pa.RecordBatch) -> tuple[str, ...]:
     """The columns to read places from: those of points, unless there are none."""
     return ("lon", "lat") if {"lon", "lat"} <= set(batch.schema.names) else SIDES
 
@@ -183,24 +113,24 @@ def _good_ids(ids: pa.Array) -> NDArray[np.bool_]:
     return _flags(pc.and_(pc.greater(length, 0), pc.less_equal(length, MAX_ID)))
 
 
-def _good_times(times: pa.Array) -> NDArray[np.bool_]:
+def _goodtimes(times: pa.Array) -> NDArray[np.bool_]:
     seconds = plain_column(times, "ts")
     if not _is_number(seconds.type):
         return _flags(pc.is_null(times))
-    values = _floats(seconds)
+    values = floats(seconds)
     inside = (values >= EARLIEST) & (values < LATEST)
     return np.asarray(inside | _flags(pc.is_null(times)))
 
 
-def _times(batch: pa.RecordBatch) -> NDArray[np.float64]:
+def times(batch: pa.RecordBatch) -> NDArray[np.float64]:
     if "ts" not in batch.schema.names:
         return np.full(len(batch), -np.inf)
     seconds = plain_column(batch["ts"], "ts")
-    values = _floats(seconds) if _is_number(seconds.type) else np.full(len(batch), np.nan)
+    values = floats(seconds) if _is_number(seconds.type) else np.full(len(batch), np.nan)
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def _floats(column: pa.Array) -> NDArray[np.float64]:
+def floats(column: pa.Array) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
@@ -14,9 +14,7 @@ from nearcast.files import MESSAGES
 from nearcast.spark.build import Built, build, id_kind
 from nearcast.spark.layouts import REPLICATED
 from nearcast.spark.read import columns_of
-from nearcast.spark.shard import SENT, SHARD, Job, match_batches, match_routed, route_batches
-
-PAIR = ("message_id", "subscription_id")
+from nearcast.spark.shard import SENT, SHARD, WANTED, Job, match_batches, match_routed, route_batches
 
 
 def match(messages: DataFrame, subscriptions: DataFrame | Built | str | Path, **options: Any) -> DataFrame:
@@ -40,10 +38,11 @@ def built(subscriptions: DataFrame | Built | str | Path, messages: DataFrame | N
 def outcome(
     messages: DataFrame, subscriptions: Built, *, watermark: float | None = None, counting: bool = False
 ) -> DataFrame:
-    """Pairs and rejected rows in one pass: message_id, subscription_id, reason, source.
+    """Pairs and rejected rows in one pass: message_id, subscription_ids, reason, source.
 
-    A pair has no reason; a row that is no message has a reason and its source, and no ids. A stream also asks
-    for rows of counts (messages, late, latest), and says before which time a message is late.
+    A message that is wanted has no reason, and may have several rows; a row that is no message has a reason and
+    its source, and no ids. A stream also asks for rows of counts (messages, late, latest), and says before which
+    time a message is late. `pairs_of`, `count_of` and `rejected_of` take it apart.
     """
     rows = columns_of(messages, MESSAGES, "messages")
     manifest = subscriptions.manifest
@@ -58,7 +57,12 @@ def outcome(
 
 
 def pairs_of(found: DataFrame) -> DataFrame:
-    return found.where(F.col("subscription_id").isNotNull()).select(*PAIR)
+    return found.select("message_id", F.explode(WANTED).alias("subscription_id"))
+
+
+def count_of() -> Column:
+    """How many pairs an outcome has, for `agg`: without making a row of each."""
+    return F.coalesce(F.sum(F.size(WANTED)), F.lit(0))
 
 
 def rejected_of(found: DataFrame) -> DataFrame:
@@ -67,6 +71,7 @@ def rejected_of(found: DataFrame) -> DataFrame:
 
 def outcome_schema(job: Job) -> str:
     names = {"string": "string", "int64": "long", "double": "double"}
+    names |= {f"list<item: {name}>": f"array<{kind}>" for name, kind in names.items()}
     return ", ".join(f"{field.name} {names[str(field.type)]}" for field in job.schema())
 
 
@@ -76,9 +81,14 @@ def _routed_schema(rows: DataFrame) -> StructType:
 
 def _limited(found: DataFrame) -> DataFrame:
     """Of a subscription that wants at most n events the first n: by time (none is earliest), then by id."""
-    order = Window.partitionBy("subscription_id", F.col("reason")).orderBy("_ts", "message_id")
-    ends = F.col("_most") < F.lit(float("inf"))
-    free = found.where(F.col("_most").isNull() | ~ends)
-    counted = found.where(ends).withColumn("_rank", F.row_number().over(order))
-    kept = counted.where(F.col("_rank") <= F.col("_most"))
-    return free.unionByName(kept.drop("_rank")).drop("_ts", "_most")
+    others = [name for name in found.columns if name not in (WANTED, "_most")]
+    each = found.select(
+        *others, F.inline_outer(F.arrays_zip(F.col(WANTED).alias("wanted"), F.col("_most").alias("most")))
+    )
+    order = Window.partitionBy("wanted", F.col("reason")).orderBy("_ts", "message_id")
+    ends = F.col("most") < F.lit(float("inf"))
+    free = each.where(F.col("most").isNull() | ~ends)
+    counted = each.where(ends).withColumn("_rank", F.row_number().over(order))
+    kept = free.unionByName(counted.where(F.col("_rank") <= F.col("most")).drop("_rank"))
+    ids = F.when(F.col("wanted").isNotNull(), F.array("wanted")).alias(WANTED)
+    return kept.select("message_id", ids, *(name for name in others if name not in ("message_id", "_ts")))

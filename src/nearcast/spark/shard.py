@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 
 from nearcast import indexes, snapshot
 from nearcast.model import Id
-from nearcast.spark.edge import MessageReader, Posted, Refused
+from nearcast.spark.edge import Refused
+from nearcast.spark.reader import MessageReader, Posted
 from nearcast.spark.routes import Flags, Posts, Route, any_of, restored
 from nearcast.spark.storage import IdKind, Manifest, ids_from_arrays, load_lexicon
 
 SHARD = "_shard"
+WANTED = "subscription_ids"
 SENT = "_sent"  # the shards that a message was sent to, as bits
 
 _TYPES = {"string": pa.string(), "long": pa.int64()}
+
+PAIRS_A_BATCH = 1 << 20
+"""Pairs in one Arrow batch of results, and so the most in one row."""
 
 
 class Version:
@@ -102,10 +107,13 @@ class Job:
     counting: bool = False  # on a stream: a row of counts after every Arrow batch
 
     def schema(self) -> pa.Schema:
-        """Columns of an outcome; a pair has no reason, a rejected row has nothing else."""
-        fields = [("message_id", _TYPES[self.message_ids]), ("subscription_id", _TYPES[self.subscription_ids])]
+        """Columns of an outcome: a message with those who want it, or a rejected row with its reason.
+
+        A row of its own for every pair would cost Spark more than finding the pair costs us.
+        """
+        fields = [("message_id", _TYPES[self.message_ids]), (WANTED, pa.list_(_TYPES[self.subscription_ids]))]
         if self.limited:
-            fields += [("_ts", pa.float64()), ("_most", pa.float64())]
+            fields += [("_ts", pa.float64()), ("_most", pa.list_(pa.float64()))]
         fields += [("reason", pa.string()), ("source", pa.string())]
         if self.counting:
             fields += [("messages", pa.int64()), ("late", pa.int64()), ("latest", pa.float64())]
@@ -123,7 +131,7 @@ def match_batches(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             if job.watermark is not None:
                 in_time = ~_late(lot, job.watermark)[message]
                 message, slot = message[in_time], slot[in_time]
-            yield _pairs(job, shard, lot, message, slot)
+            yield from _pairs(job, shard, lot, message, slot)
         if bad:
             yield _rejections(job, [row for _, row in bad])
         if job.counting:
@@ -174,24 +182,36 @@ def match_routed(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
             posted, bad = version.reader.read(rows.take(pa.array(here)))
             shard = version.shard(number)
             for lot in posted:
-                yield _pairs(job, shard, lot, *shard.match(lot, sent[here[lot.rows]]))
+                yield from _pairs(job, shard, lot, *shard.match(lot, sent[here[lot.rows]]))
             if bad:
                 yield _rejections(job, [row for _, row in bad])
 
 
 def _pairs(
     job: Job, shard: Shard, posted: Posted, message: NDArray[np.int32], slot: NDArray[np.int32]
+) -> Iterator[pa.RecordBatch]:
+    """A row for each message that somebody wants, more for one that very many want."""
+    if (message[1:] < message[:-1]).any():
+        order = np.argsort(message, kind="stable")
+        message, slot = message[order], slot[order]
+    ids = _ids(posted.ids, job.message_ids)
+    for start in range(0, len(message), PAIRS_A_BATCH):
+        part = slice(start, start + PAIRS_A_BATCH)
+        yield _wanted(job, shard, posted, ids, message[part], slot[part])
+
+
+def _wanted(
+    job: Job, shard: Shard, posted: Posted, ids: pa.Array, message: NDArray[np.int32], slot: NDArray[np.int32]
 ) -> pa.RecordBatch:
+    first = np.concatenate([[0], np.flatnonzero(message[1:] != message[:-1]) + 1]).astype(np.int32)
+    starts = pa.array(np.append(first, np.int32(len(message))))
+    rows = message[first]
     schema = job.schema()
-    nothing = pa.nulls(len(slot), pa.string())
-    columns = [
-        _ids(posted.ids, job.message_ids).take(pa.array(message)),
-        shard.ids.take(pa.array(slot)).cast(schema.field("subscription_id").type),
-    ]
+    wanted = shard.ids.take(pa.array(slot)).cast(_TYPES[job.subscription_ids])
+    columns = [ids.take(pa.array(rows)), pa.ListArray.from_arrays(starts, wanted)]
     if job.limited:
-        columns += [pa.array(posted.times[message]), pa.array(shard.most[slot])]
-    columns += [nothing, nothing]
-    columns += [pa.nulls(len(slot), field.type) for field in list(schema)[len(columns) :]]
+        columns += [pa.array(posted.times[rows]), pa.ListArray.from_arrays(starts, pa.array(shard.most[slot]))]
+    columns += [pa.nulls(len(rows), field.type) for field in list(schema)[len(columns) :]]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from nearcast.errors import NearcastError
 from nearcast.spark.build import Built
 from nearcast.spark.layouts import REPLICATED
-from nearcast.spark.match import built, outcome, pairs_of, rejected_of
+from nearcast.spark.match import built, count_of, outcome, pairs_of, rejected_of
 from nearcast.spark.read import columns_of
 from nearcast.spark.sinks import Sink
 from nearcast.spark.versions import CHANGES, Versions
@@ -133,7 +133,7 @@ def _report(found: DataFrame, batch: int, begun: dict[str, Any], late_after: flo
         F.sum("messages").alias("messages"),
         F.sum("late").alias("late"),
         F.max("latest").alias("latest"),
-        F.count("subscription_id").alias("pairs"),
+        count_of().alias("pairs"),
         F.count("reason").alias("rejected"),
     ).collect()[0]
     mark = begun["watermark"]

@@ -1,0 +1,120 @@
+"""Arrow batches to messages with the terms of one lexicon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearcast.columns import MessageBatch
+from nearcast.columns.encoder import TextEncoder
+from nearcast.errors import NearcastError, RowError
+from nearcast.files import MESSAGES, Row
+from nearcast.geo import Space
+from nearcast.lexicon import Lexicon
+from nearcast.model import Id, Message
+from nearcast.records import read_message
+from nearcast.spark.edge import Refused, floats, is_raw, ordinary_rows, place_names, refused, rows_of, times
+from nearcast.spark.lines import is_plain, plain_columns
+from nearcast.text import analyzer
+
+
+class Posted(NamedTuple):
+    """Messages of a batch, with what the batch itself does not know."""
+
+    batch: MessageBatch
+    ids: Sequence[Id] | pa.Array
+    times: NDArray[np.float64]  # -inf: none given
+    rows: NDArray[np.intp]  # where each stood in the Arrow batch
+
+
+class MessageReader:
+    """Arrow batches to messages with the terms of one lexicon. Ordinary rows of columns go by kernels."""
+
+    def __init__(self, lexicon: Lexicon, space: Space) -> None:
+        self._lexicon = lexicon
+        self._space = space
+        self._analyzer = analyzer(lexicon.analyzer)
+        self._encoder = TextEncoder(lexicon, space)
+
+    def read(self, batch: pa.RecordBatch) -> tuple[list[Posted], list[tuple[int, Refused]]]:
+        """Messages in one or two lots, and the rows that are none, with their numbers."""
+        lots = _Lots([], [])
+        if is_raw(batch.schema.names):
+            self._read_lines(batch, lots)
+        else:
+            self._read_columns(batch, lots)
+        return lots.posted, lots.bad
+
+    def _read_columns(self, batch: pa.RecordBatch, lots: _Lots) -> None:
+        ordinary = ordinary_rows(batch)
+        for is_fast, rows in ((True, np.flatnonzero(ordinary)), (False, np.flatnonzero(~ordinary))):
+            if not len(rows):
+                continue
+            chosen = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
+            if is_fast:
+                self._fast(chosen, rows, partial(_rows_at, chosen), lots)
+            else:
+                self._slow(((int(rows[number]), row) for number, row in rows_of(chosen, MESSAGES)), lots)
+
+    def _read_lines(self, batch: pa.RecordBatch, lots: _Lots) -> None:
+        """JSON is parsed line by line; of ordinary records the texts go to the encoder together."""
+        plain: list[tuple[int, Row]] = []
+        others: list[tuple[int, Row]] = []
+        for number, row in rows_of(batch, MESSAGES):
+            (plain if row.record is not None and is_plain(row.record) else others).append((number, row))
+        if plain:
+            rows = [row for _, row in plain]
+            numbers = np.array([number for number, _ in plain], np.intp)
+            self._fast(
+                plain_columns([row.record or {} for row in rows]), numbers, lambda at: [rows[i] for i in at], lots
+            )
+        if others:
+            self._slow(others, lots)
+
+    def _fast(
+        self,
+        chosen: pa.RecordBatch,
+        rows: NDArray[np.intp],
+        at: Callable[[Sequence[int]], Iterable[Row]],
+        lots: _Lots,
+    ) -> None:
+        places = np.stack([floats(chosen[name]) for name in place_names(chosen)], axis=1)
+        messages, kept, rejected = self._encoder.encode(chosen["text"], places)
+        ids = chosen["id"] if len(kept) == len(chosen) else chosen["id"].take(pa.array(kept))
+        lots.posted.append(Posted(messages, ids, times(chosen)[kept], rows[kept]))
+        if rejected:
+            wrong = at([r.row for r in rejected])
+            for row, (number, reason) in zip(wrong, rejected, strict=True):
+                lots.bad.append((int(rows[number]), refused(row, reason)))
+
+    def _slow(self, rows: Iterable[tuple[int, Row]], lots: _Lots) -> None:
+        messages: list[Message] = []
+        numbers: list[int] = []
+        for number, row in rows:
+            try:
+                if row.record is None:
+                    raise RowError(row.reason)
+                messages.append(read_message(row.record, self._space, self._analyzer))
+                numbers.append(number)
+            except NearcastError as error:
+                lots.bad.append((number, refused(row, str(error))))
+        times = np.array([-np.inf if m.ts is None else m.ts for m in messages])
+        sealed = MessageBatch.from_values(messages, self._lexicon, space=self._space)
+        lots.posted.append(Posted(sealed, [m.id for m in messages], times, np.array(numbers, np.intp)))
+
+
+class _Lots(NamedTuple):
+    """What a batch was found to hold."""
+
+    posted: list[Posted]
+    bad: list[tuple[int, Refused]]
+
+
+def _rows_at(batch: pa.RecordBatch, numbers: Sequence[int]) -> Iterator[Row]:
+    for _, row in rows_of(batch.take(pa.array(numbers)), MESSAGES):
+        yield row
