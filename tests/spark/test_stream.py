@@ -44,9 +44,9 @@ def write_lines(path: Path, rows: list[Any]) -> None:
     part.rename(path)
 
 
-def pairs(spark: Any, out: Path) -> Counter[tuple[int, str]]:
+def pairs(spark: Any, out: Path, strip: str = "") -> Counter[tuple[int, str]]:
     rows = spark.read.parquet(str(out)).collect()
-    return Counter((int(row["message_id"]), row["subscription_id"]) for row in rows)
+    return Counter((int(row["message_id"].removeprefix(strip)), row["subscription_id"]) for row in rows)
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from nearcast.spark.build import Built, build
 from nearcast.spark.match import match, outcome, pairs_of, rejected_of
 from nearcast.spark.plan import LayoutReport, PlanReport
 from nearcast.spark.read import read, read_kafka, read_stream
-from nearcast.spark.session import session
+from nearcast.spark.session import KAFKA, register, session
 from nearcast.spark.sinks import FileSink, KafkaSink, Sink
 from nearcast.spark.stream import ONCE, BatchReport, match_stream, run_changes, run_stream
 from nearcast.spark.versions import Versions
 
 __all__ = [
+    "KAFKA",
     "ONCE",
     "BatchReport",
     "Built",
@@ -27,6 +28,7 @@ __all__ = [
     "read",
     "read_kafka",
     "read_stream",
+    "register",
     "rejected_of",
     "run_changes",
     "run_stream",
