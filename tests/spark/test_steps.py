@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
@@ -66,8 +67,39 @@ def test_the_demo_shows_that_layouts_agree(spark: Any) -> None:
     assert "the sharded layout finds the same: yes" in done.output, done.output
 
 
-def test_the_bench_compares_answers_before_it_measures(spark: Any) -> None:
-    asked = ["spark", "bench", "--subscriptions", "300", "--messages", "300", "--rounds", "1"]
-    done = CliRunner().invoke(app, asked, catch_exceptions=False)
-    names = [line.split()[0] for line in done.output.splitlines() if "CPU a message" in line]
-    assert names == ["embedded", "spark", "sql"]
+def test_the_bench_compares_answers_before_it_measures(spark: Any, tmp_path: Path) -> None:
+    figures, page = tmp_path / "figures.json", tmp_path / "page.md"
+    asked = ["spark", "bench", "--subscriptions", "300", "--messages", "400", "--rounds", "1", "--out", str(figures)]
+    with patch("nearcast.spark.bench.world.FILES", 3):
+        done = CliRunner().invoke(app, asked, catch_exceptions=False)
+    [case] = json.loads(figures.read_text())["cases"]
+    assert {one["pairs"] for one in case["figures"]} == {case["figures"][0]["pairs"]}
+    assert len(case["figures"]) == 5
+    assert [one["batches"] for one in case["streams"]] == [2, 2]
+    assert case["memory"][2] >= case["memory"][1] > 0
+    CliRunner().invoke(app, ["spark", "bench-page", str(figures), str(figures), "--out", str(page)])
+    assert done.output.strip() in page.read_text()
+    assert "times as fast" in page.read_text()
+
+
+def test_a_contestant_that_takes_too_long_is_stopped(spark: Any) -> None:
+    from nearcast.spark.bench.run import limited
+
+    endless = spark.range(10**12).selectExpr("sum(sqrt(id))")
+    assert limited(spark, 0.5, lambda: len(endless.collect())) is None
+    assert limited(spark, 60.0, lambda: spark.range(5).count()) == 5
+    with pytest.raises(ZeroDivisionError):
+        limited(spark, 60.0, lambda: 1 // 0)
+
+
+def test_what_is_mapped_is_counted_by_folder() -> None:
+    from nearcast.spark.bench.cost import mapped_here
+
+    smaps = """7f00-7f10 r--p 00000000 08:01 5    /data/v/index/a.npy
+Rss:                 100 kB
+Pss:                  50 kB
+7f20-7f30 r--p 00000000 08:01 6    /other/b
+Rss:                   8 kB
+Pss:                   8 kB
+"""
+    assert mapped_here(smaps, "/data/v") == (50 * 1024, 100 * 1024)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nearcast.cli import spark_demo, spark_stream
+from nearcast.cli import spark_bench, spark_demo, spark_stream
 from nearcast.cli.match import SOME_REJECTED
 from nearcast.errors import NearcastError
 
@@ -34,7 +34,8 @@ AnalyzerName = Annotated[str, typer.Option(help="How text becomes words: unicode
 FITTING = 4096
 
 app.command("demo")(spark_demo.demo)
-app.command("bench")(spark_demo.bench)
+app.command("bench")(spark_bench.bench)
+app.command("bench-page")(spark_bench.bench_page)
 app.command("stream")(spark_stream.stream)
 
 
@@ -61,6 +62,7 @@ def match(
             raise NearcastError(f"{folder}: is there already; a new folder needed")
     spark = started_session(master)
     from nearcast.spark import outcome, pairs_of, rejected_of
+    from nearcast.spark.match import count_of
     from nearcast.spark.progress import progress
 
     started = time.perf_counter()
@@ -72,7 +74,7 @@ def match(
         pairs_of(found).write.format(out_format).options(header=True).save(str(out))
         bad = rejected_of(found).unionByName(made.rejected(spark))
         n_bad = rejected_of(found).count() + made.manifest.rejected
-        n_pairs = found.count() - (n_bad - made.manifest.rejected)
+        n_pairs = found.agg(count_of()).collect()[0][0]
         if n_bad:
             bad.write.json(str(side))
     typer.echo(f"pairs: {n_pairs:,} in {time.perf_counter() - started:.1f} s", err=True)
@@ -142,13 +144,20 @@ def _top(frame: DataFrame, n: int) -> list[str]:
     return [f"{row['frequency']:>9,}  {' '.join(str(row[name]) for name in names)}" for row in rows]
 
 
-def started_session(master: str) -> SparkSession:
+def started_session(master: str, *, kafka: bool = False) -> SparkSession:
+    package = spark_package()
+    typer.echo("starting Spark …", err=True)
+    spark: SparkSession = package.session(master, settings=package.KAFKA if kafka else {})
+    return spark
+
+
+def spark_package() -> Any:
+    """`nearcast.spark`, or an error that says how to have it."""
     try:
-        from nearcast.spark import session
+        import nearcast.spark
     except ImportError as error:
         raise NearcastError(f"Spark is not installed ({error}); `pip install 'nearcast[spark]'` does it") from None
-    typer.echo("starting Spark …", err=True)
-    return session(master)
+    return nearcast.spark
 
 
 def _read(spark: SparkSession, path: str, role: str) -> DataFrame:

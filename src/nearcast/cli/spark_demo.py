@@ -55,21 +55,3 @@ def _show(spark: object, wishes: str, posts: str, folder: Path) -> None:
     typer.echo(f"{n:,} pairs; the most go to " + ", ".join(f"{row[0]} ({row[1]:,})" for row in best))
     again = match(posted, compared).exceptAll(pairs).count()
     typer.echo(f"the sharded layout finds the same: {'yes' if not again else f'no, {again:,} others'}")
-
-
-def bench(
-    subscriptions: Annotated[int, typer.Option(min=1, help="How many to generate.")] = 100_000,
-    messages: Annotated[int, typer.Option(min=1, help="How many to generate.")] = 100_000,
-    rounds: Annotated[int, typer.Option(min=1, help="The best of so many counts.")] = 3,
-    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[1]",
-) -> None:
-    """What a message costs on Spark, in the engine of one process, and in a join in SQL; answers are compared."""
-    from nearcast.cli.spark import started_session
-
-    spark = started_session(master)
-    from nearcast.spark.measure import compare
-
-    with TemporaryDirectory(prefix="nearcast-bench-") as folder:
-        typer.echo(f"{subscriptions:,} subscriptions, {messages:,} messages, {master}")
-        for figure in compare(spark, Path(folder), subscriptions, messages, rounds):
-            typer.echo(str(figure))

@@ -44,7 +44,7 @@ def stream(
     """Match messages as they come. Started again with the same folders, it goes on where it stopped."""
     from nearcast.cli.spark import started_session
 
-    spark = started_session(master)
+    spark = started_session(master, kafka=any((place or "").startswith(KAFKA) for place in (messages, changes)))
     from nearcast.files import MESSAGES
     from nearcast.spark import ONCE, FileSink, run_changes, run_stream
     from nearcast.spark.versions import CHANGES

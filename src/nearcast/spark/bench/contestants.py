@@ -1,0 +1,90 @@
+"""Who is compared: the embedded engine, `match` on Spark, and two joins that one would write without nearcast.
+
+Each reads the posts from the same file and finds all pairs of ids; they are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from nearcast.columns.encoder import TextEncoder
+from nearcast.spark.bench.world import World
+from nearcast.spark.match import match
+from nearcast.spark.shard import opened
+from nearcast.spark.storage import load_lexicon
+
+Frames = Callable[[SparkSession, World], DataFrame]
+
+
+def embedded(world: World, threads: int) -> int:
+    """Parquet, texts, terms, pairs, ids: all in this process; as many threads as Spark has cores. The pairs."""
+    file = pq.ParquetFile(world.posts)
+    groups = list(range(file.num_row_groups))
+    lexicon = load_lexicon(world.built.folder)
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [(world, TextEncoder(lexicon), groups[i::threads]) for i in range(threads)]
+        return sum(pool.map(_groups, parts))
+
+
+def _groups(part: tuple[World, TextEncoder, list[int]]) -> int:
+    world, encoder, groups = part
+    shard = opened(str(world.built.folder)).shard(0)
+    file = pq.ParquetFile(world.posts)
+    found = 0
+    for group in groups:
+        rows = file.read_row_group(group, ["id", "text", "lon", "lat"]).combine_chunks().to_batches()[0]
+        places = np.stack([rows["lon"].to_numpy(), rows["lat"].to_numpy()], axis=1)
+        message, slot = shard.index.match(encoder.encode(rows["text"], places)[0])
+        pairs = pa.record_batch([rows["id"].take(pa.array(message)), shard.ids.take(pa.array(slot))], ["m", "s"])
+        found += pairs.num_rows
+    return found
+
+
+def replicated(spark: SparkSession, world: World) -> DataFrame:
+    return match(spark.read.parquet(str(world.posts)), world.built)
+
+
+def _sides(spark: SparkSession, world: World) -> tuple[DataFrame, DataFrame]:
+    posts = (
+        spark.read.parquet(str(world.posts)).withColumnRenamed("id", "message_id").withColumnRenamed("terms", "held")
+    )
+    return posts, spark.read.parquet(str(world.wishes)).withColumnRenamed("id", "subscription_id")
+
+
+def _touches() -> F.Column:  # type: ignore[name-defined]
+    return F.col("lon").between(F.col("west"), F.col("east")) & F.col("lat").between(F.col("south"), F.col("north"))
+
+
+def join_and_count(spark: SparkSession, world: World) -> DataFrame:
+    """Explode both sides, join on the word and the box, count: a pair needs as many words as are required."""
+    posts, wishes = _sides(spark, world)
+    left = posts.select("message_id", "lon", "lat", F.explode("held").alias("word"))
+    right = (
+        wishes.withColumn("required", F.size("terms")).withColumn("word", F.explode("terms")).drop("terms", "rarest")
+    )
+    found = left.join(right, (left["word"] == right["word"]) & _touches())
+    counted = found.groupBy("message_id", "subscription_id", "required").count()
+    return counted.where(F.col("count") == F.col("required")).select("message_id", "subscription_id")
+
+
+def join_on_rarest(spark: SparkSession, world: World) -> DataFrame:
+    """Join on each subscription's rarest word and the box, then test the other words: the better plan."""
+    posts, wishes = _sides(spark, world)
+    left = posts.select("message_id", "lon", "lat", "held", F.explode("held").alias("word"))
+    found = left.join(wishes, (left["word"] == wishes["rarest"]) & _touches())
+    complete = F.size(F.array_except("terms", "held")) == 0
+    return found.where(complete).select("message_id", "subscription_id")
+
+
+FRAMES: dict[str, Frames] = {
+    "replicated": replicated,
+    "sql: join on rarest word": join_on_rarest,
+    "sql: join and count": join_and_count,
+}

@@ -1,0 +1,182 @@
+"""The measurements of one Spark session. Answers are compared before anything is timed; nobody runs beyond a limit."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from nearcast.spark.bench.contestants import FRAMES, Frames, embedded
+from nearcast.spark.bench.cost import Mapped, Spent, mapped, spent
+from nearcast.spark.bench.world import World
+from nearcast.spark.session import session
+from nearcast.spark.sinks import FileSink
+from nearcast.spark.stream import ONCE, match_stream, run_stream
+from nearcast.spark.versions import Versions
+
+EMBEDDED = "embedded"
+AS_ROWS = "replicated, a row of Spark's for every pair"
+STREAMED = 1_000_000
+"""Subscriptions up to which streams are measured: beyond, batches are mostly the writing of pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One contestant on one world. Without a time it was stopped at the limit."""
+
+    name: str
+    pairs: int | None
+    cpu: float | None  # microseconds a message, the median of the rounds
+    wall: float | None
+    stopped: float | None = None  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFigure:
+    """Micro-batches of one size."""
+
+    name: str
+    messages: int  # of a batch
+    batches: int
+    latency: dict[str, float]  # milliseconds by percentile, without the first batch
+    per_s: float  # messages, over all batches but the first
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    subscriptions: int
+    messages: int
+    figures: list[Figure]
+    streams: list[StreamFigure]
+    memory: Mapped
+    snapshot_bytes: int
+    first_match_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    master: str
+    cores: int
+    start_s: float
+    spatial_functions: list[str]
+    cases: list[Case]
+
+
+def measure(master: str, worlds: list[World], *, rounds: int, limit: float, work: Path) -> Report:
+    """Start a session and measure all worlds, the smallest first."""
+    began = time.perf_counter()
+    spark = session(master, settings={"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"})
+    spark.range(1).count()
+    started = time.perf_counter() - began
+    cores = spark.sparkContext.defaultParallelism
+    functions = [row[0] for row in spark.sql("SHOW FUNCTIONS LIKE 'st_*'").collect()]
+    cases = [_case(spark, world, cores, rounds, limit, work) for world in worlds]
+    return Report(master, cores, started, functions, cases)
+
+
+def _case(spark: SparkSession, world: World, cores: int, rounds: int, limit: float, work: Path) -> Case:
+    first = spent(partial(_count, FRAMES["replicated"], spark, world)).wall
+    shard = world.built.folder / "shard-000"
+    return Case(
+        world.subscriptions,
+        world.messages,
+        compare(spark, world, cores, rounds, limit),
+        list(_streams(spark, world, work)) if world.subscriptions <= STREAMED else [],
+        mapped(spark, shard, cores),
+        sum(file.stat().st_size for file in shard.rglob("*") if file.is_file()),
+        first,
+    )
+
+
+def compare(spark: SparkSession, world: World, cores: int, rounds: int, limit: float) -> list[Figure]:
+    """Everybody's answer once, then in turns; AssertionError where somebody finds other pairs."""
+    runs: dict[str, Callable[[], int]] = {EMBEDDED: partial(embedded, world, cores)}
+    runs |= {name: partial(_count, frame, spark, world) for name, frame in FRAMES.items()}
+    answers = {name: limited(spark, limit, run) for name, run in runs.items()}
+    found = {count for count in answers.values() if count is not None}
+    if len(found) != 1:
+        raise AssertionError(f"contestants disagree: {answers}")
+    timed: dict[str, Callable[[], object]] = {name: run for name, run in runs.items() if answers[name] is not None}
+    timed[AS_ROWS] = partial(_discard, FRAMES["replicated"], spark, world)
+    taken: dict[str, list[Spent]] = {name: [] for name in timed}
+    for _ in range(rounds):
+        for name, run in timed.items():
+            taken[name].append(spent(run))
+    answers[AS_ROWS] = answers["replicated"]
+    return [_figure(name, answers[name], taken.get(name, []), world.messages, limit) for name in answers]
+
+
+def _figure(name: str, pairs: int | None, taken: list[Spent], messages: int, limit: float) -> Figure:
+    if pairs is None:
+        return Figure(name, None, None, None, limit)
+    each = 1e6 / messages
+    return Figure(name, pairs, median(t.cpu for t in taken) * each, median(t.wall for t in taken) * each)
+
+
+def limited(spark: SparkSession, limit: float, run: Callable[[], int]) -> int | None:
+    """The result; None if the jobs took longer than the limit and were stopped."""
+    group = uuid.uuid4().hex
+    spark.sparkContext.setJobGroup(group, "nearcast bench", interruptOnCancel=True)
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        spark.sparkContext.cancelJobGroup(group)
+
+    timer = threading.Timer(limit, stop)
+    timer.start()
+    try:
+        return run()
+    except Exception:
+        if late.is_set():
+            return None
+        raise
+    finally:
+        timer.cancel()
+        spark.sparkContext.setJobGroup("", "")
+
+
+def _count(frame: Frames, spark: SparkSession, world: World) -> int:
+    return frame(spark, world).count()
+
+
+def _discard(frame: Frames, spark: SparkSession, world: World) -> None:
+    frame(spark, world).write.format("noop").mode("overwrite").save()
+
+
+# -- streams ----------------------------------------------------------------------------------------------
+
+
+def _streams(spark: SparkSession, world: World, work: Path) -> Iterator[StreamFigure]:
+    name, folder = f"{world.subscriptions}", work / uuid.uuid4().hex
+    schema = spark.read.parquet(str(world.stream)).schema
+
+    def posts() -> DataFrame:
+        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(world.stream))
+
+    nowhere = match_stream(posts(), world.built).writeStream.format("noop")
+    query = nowhere.option("checkpointLocation", str(folder / "nowhere")).trigger(availableNow=True).start()
+    yield _stream_figure("into nothing", query)
+    versions = Versions(world.built.folder.parent)
+    versions.publish(world.built.folder)
+    sink = FileSink(folder / f"pairs-{name}")
+    query = run_stream(posts(), versions, sink, folder / "c", trigger=ONCE)
+    yield _stream_figure("into files, exactly once", query)
+
+
+def _stream_figure(name: str, query: StreamingQuery) -> StreamFigure:
+    query.awaitTermination()
+    told: list[Any] = [p for p in query.recentProgress if p["numInputRows"]][1:]
+    taken = sorted(float(p["durationMs"]["triggerExecution"]) for p in told)
+    latency = {f"p{p}": taken[min(len(taken) - 1, len(taken) * p // 100)] for p in (50, 90, 99)}
+    rows = sum(int(p["numInputRows"]) for p in told)
+    return StreamFigure(name, rows // len(told), len(told), latency, rows / (sum(taken) / 1e3))
