@@ -126,14 +126,16 @@ def limited(spark: SparkSession, limit: float, run: Callable[[], int]) -> int | 
     """The result; None if the jobs took longer than the limit and were stopped."""
     group = uuid.uuid4().hex
     spark.sparkContext.setJobGroup(group, "nearcast bench", interruptOnCancel=True)
-    late = threading.Event()
+    done, late = threading.Event(), threading.Event()
 
-    def stop() -> None:
-        late.set()
-        spark.sparkContext.cancelJobGroup(group)
+    def watch() -> None:
+        """Again and again: a job may begin after its group was stopped."""
+        while not done.wait(1.0 if late.is_set() else limit):
+            late.set()
+            spark.sparkContext.cancelJobGroup(group)
 
-    timer = threading.Timer(limit, stop)
-    timer.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         return run()
     except Exception:
@@ -141,7 +143,8 @@ def limited(spark: SparkSession, limit: float, run: Callable[[], int]) -> int | 
             return None
         raise
     finally:
-        timer.cancel()
+        done.set()
+        watcher.join()
         spark.sparkContext.setJobGroup("", "")
 
 
