@@ -18,7 +18,7 @@ __all__ = ["DefaultSource"]
 
 SCHEMA = (
     "seq long, accepted double, id string, text string, terms array<string>, lon double, lat double, "
-    "west double, south double, east double, north double, ts double, payload string"
+    "west double, south double, east double, north double, ts double, ttl double, payload string"
 )
 
 

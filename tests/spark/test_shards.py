@@ -93,6 +93,7 @@ ODD = [
     {"id": 1, "text": "x", "lon": 0, "lat": 0, "west": None},
     {"id": 1, "terms": ["x", "y"], "lon": 0, "lat": 0},
     {"id": 1, "text": "x", "terms": ["y"], "lon": 0, "lat": 0},
+    *[{"id": 1, "text": "x", "lon": 0, "lat": 0, "ttl": ttl} for ttl in (5, -1, None, "x")],
 ]
 
 

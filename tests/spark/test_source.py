@@ -66,7 +66,7 @@ def test_what_is_published_is_in_the_log_under_its_offset(
     begin = stream.initialOffset()
     extra = [
         {"id": "no place", "text": "x"},
-        {"id": "p", "terms": ["a", "b"], "lon": 1, "lat": 2, "payload": '{"n": 1}'},
+        {"id": "p", "terms": ["a", "b"], "lon": 1, "lat": 2, "ttl": 5.0, "payload": '{"n": 1}'},
     ]
     given = [*POSTS, *extra]
     names = [*MESSAGES.columns, "payload"]

@@ -95,7 +95,9 @@ def ordinary_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
         for name in set(SIDES) & set(names):
             good &= _flags(pc.is_null(batch[name]))
     if "ts" in names:
-        good &= _goodtimes(batch["ts"])
+        good &= _good_times(batch["ts"])
+    if "ttl" in names:  # for `records` to judge
+        good &= _flags(pc.is_null(batch["ttl"]))
     return good
 
 
@@ -113,7 +115,7 @@ def _good_ids(ids: pa.Array) -> NDArray[np.bool_]:
     return _flags(pc.and_(pc.greater(length, 0), pc.less_equal(length, MAX_ID)))
 
 
-def _goodtimes(times: pa.Array) -> NDArray[np.bool_]:
+def _good_times(times: pa.Array) -> NDArray[np.bool_]:
     seconds = plain_column(times, "ts")
     if not _is_number(seconds.type):
         return _flags(pc.is_null(times))

@@ -24,7 +24,7 @@ def is_plain(record: Mapping[str, Any]) -> bool:
         and _is_number(record.get("lon"))
         and _is_number(record.get("lat"))
         and (ts is None or (_is_number(ts) and EARLIEST <= ts < LATEST))
-        and record.keys().isdisjoint(SIDES)
+        and record.keys().isdisjoint((*SIDES, "ttl"))
     )
 
 

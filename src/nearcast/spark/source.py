@@ -25,7 +25,7 @@ AT_A_TIME = 10_000
 
 MOST_PARTITIONS = 16
 
-_NUMBERS = ("lon", "lat", "west", "south", "east", "north", "ts")
+_NUMBERS = ("lon", "lat", "west", "south", "east", "north", "ts", "ttl")
 ROWS = pa.schema(
     [
         ("seq", pa.int64()),
