@@ -22,7 +22,7 @@ PAPERS: tuple[str, ...] = (
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
-Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "rank"]
+Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank"]
 MESSAGE_FIELDS = {"messages", "message_words", "message_area"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
