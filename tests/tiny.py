@@ -32,4 +32,11 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
 
 TINY_MOVERS: dict[str, tuple[str, dict[str, Any]]] = {
     "tiny strata-move": ("strata-move", {"fill": 1, "strata": {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}}),
+    "tiny iq+": ("iq+", {"depth": 3}),
+    "tiny rq+": ("rq+", {"depth": 3}),
+    "tiny ss": ("ss", {"depth": 2}),
+    "tiny kk": ("kk", {"depth": 2}),
+    "tiny ap+": ("ap+", {"f": 3, "theta_p": 2, "limit": 3}),
+    "tiny ap+ wide": ("ap+", {"f": 4, "theta_p": 1, "limit": 200, "theta_kl": 0.0}),
+    "tiny ap+ space": ("ap+", {"f": 3, "theta_p": 2, "messages": "space"}),
 }

@@ -55,6 +55,7 @@ class ApTree(EntryIndex):
     """
 
     name = "ap-tree"
+    may_cut = True  # a keyword that no cut holds changes the cuts at once; else it waits in the dummy cut
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class ApTree(EntryIndex):
         self._changes = np.zeros(4, dtype=np.int64)
         self._stamps = np.zeros(0, dtype=np.int32)  # by entry; see kernels.ap_due.gather
         self._stamp = 1
+        self._velocity, self._rates = np.zeros((0, 2)), np.zeros(3)  # `ap+` has them
 
     def _check(self, is_good: bool, message: str) -> None:
         if not is_good:
@@ -107,6 +109,8 @@ class ApTree(EntryIndex):
             self.recut,
             self._order.chances,
             self._places,
+            self._velocity,
+            self._rates,
         )
 
     # -- changes ------------------------------------------------------------------------------------
@@ -156,7 +160,9 @@ class ApTree(EntryIndex):
         done, plan = 0, self._plan
         trail = np.zeros((FIRST_ROWS, N_TASK), dtype=np.int64)
         while True:
-            done = ap_update.change(self._tree, plan, self.entries, self._order.keys, entries, done, by, trail)
+            may_cut = by > 0 and self.may_cut
+            keys = self._order.keys
+            done = ap_update.change(self._tree, plan, self.entries, keys, entries, done, by, may_cut, trail)
             if done == len(entries):
                 return
             self._enlarge()
@@ -179,9 +185,18 @@ class ApTree(EntryIndex):
         if self._stamp + n >= np.iinfo(np.int32).max:
             self._stamps[:], self._stamp = 0, 1
         path = np.zeros((MAX_DEPTH + 2, 2), dtype=np.int64)
+        nodes = tasks[:, NODE].copy()
+        self._before_rebuild(nodes)
         ap_due.gather(self._tree, tasks, n, work, self._stamps, self._stamp, path)
         self._stamp += n
         self._grow(tasks, work)
+        self._after_rebuild(nodes)
+
+    def _before_rebuild(self, nodes: NDArray[np.int64]) -> None:
+        """For indexes that keep more in nodes than the tree does."""
+
+    def _after_rebuild(self, nodes: NDArray[np.int64]) -> None:
+        """The same nodes, built again."""
 
     def _count_changes(self, tasks: NDArray[np.int64]) -> None:
         kinds = self._tree.parts[tasks[:, NODE], WHAT] & 3

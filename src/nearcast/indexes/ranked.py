@@ -74,6 +74,28 @@ class RankedIndex(EntryIndex):
         else:
             self._remove(entries)
 
+    def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
+        """The best cells are chosen anew (VLDBJ'17 5.2.1); keys stay."""
+        if len(entries):
+            self._remove(entries)
+            self.table.relocate(entries, boxes)
+            self._insert_in_order(entries)
+            if self._is_worn():
+                self._build(self.table.live_entries())
+
+    @property
+    def n_builds(self) -> int:
+        """Ranks and cells are the same as long as this is."""
+        return self._n_builds
+
+    @property
+    def ranks(self) -> Ranks:
+        return self._ranks
+
+    @property
+    def grid(self) -> Grid:
+        return self._grid
+
     def _build(self, entries: NDArray[np.int64]) -> None:
         self._begin(entries)
         self._n_builds += 1

@@ -29,6 +29,7 @@ from nearcast.kernels.ap_layout import (
     set_node,
     take_run,
 )
+from nearcast.kernels.ap_motion import moving_cost
 from nearcast.kernels.ap_space import A_LINE, build_space, divide_space
 from nearcast.kernels.ap_task import (
     ADAPTIVE,
@@ -85,6 +86,7 @@ def build_node(tree, plan, entries, keys, tasks, at, work, desk):
     wants_space = plan.priority == ADAPTIVE or plan.priority == SPACE_FIRST or offset == NOTHING
     if may_divide and size > plan.threshold and task[ALLOWED] & BY_SPACE and wants_space:
         columns, rows, by_cells = divide_space(tree, plan, entries, work, desk)
+        by_cells += moving_cost(tree, plan, entries, n_words, work, desk)
     tree.state[HEIGHT] = max(tree.state[HEIGHT], task[DEPTH])
     kind = choose(plan.priority, size, by_words, by_cells)
     if kind == KEYWORD:

@@ -58,6 +58,11 @@ class Plan(NamedTuple):
     recut: bool  # a cut of several keywords may be cut again at the same offset
     chances: NDArray[np.float64]  # [*]  share of messages with a key, from MIDDLE_KEY on
     places: NDArray[np.int64]  # [*, 2]  of messages, in steps, in no order
+    velocity: NDArray[np.float64]  # [*, 2]  by entry, units in a timestamp; empty: nothing moves
+    rates: NDArray[np.float64]  # [3]  MESSAGES and UPDATES of an entry in a timestamp, LATEST reconstruction
+
+
+MESSAGES, UPDATES, LATEST = 0, 1, 2
 
 
 class Desk(NamedTuple):

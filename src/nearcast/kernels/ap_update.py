@@ -68,14 +68,15 @@ def order_keys(entries, ranks, chosen, keys):
 
 
 @kernel
-def change(tree, plan, entries, keys, chosen, first, by, trail):
-    """Insert (by 1) or remove (by -1) the chosen entries from `first` on.
+def change(tree, plan, entries, keys, chosen, first, by, may_cut, trail):
+    """Insert (by 1) or remove (by -1) the chosen entries from `first` on; see `route` on may_cut.
 
     Returns the next one, less than all if room ran out: an entry is treated wholly or not at all.
     """
     for i in range(first, len(chosen)):
         entry = chosen[i]
-        n = route(tree, plan, entries, keys, entry, trail, by > 0)
+        box = steps_of(entries.boxes, entry, tree.frame)
+        n = route(tree, plan, entries, keys, entry, box, trail, may_cut)
         if n == NOTHING or not has_room(tree, 0, elements_for(tree, trail, n, by)):
             return i
         for j in range(n):
@@ -92,12 +93,11 @@ def change(tree, plan, entries, keys, chosen, first, by, trail):
 
 
 @primitive
-def route(tree, plan, entries, keys, entry, trail, may_cut):
-    """All nodes that an entry passes, into `trail`; how many, or NOTHING without room.
+def route(tree, plan, entries, keys, entry, box, trail, may_cut):
+    """All nodes that an entry passes in a box of steps, into `trail`; how many, or NOTHING without room.
 
-    With may_cut the cuts are changed where none holds the entry's key.
+    Where no cut holds the entry's key the cuts are changed with may_cut, else it goes to the dummy cut.
     """
-    box = steps_of(entries.boxes, entry, tree.frame)
     root_task(trail[0], 0)
     trail[0, LOW] = NOTHING
     n, at = 1, 0
@@ -147,8 +147,10 @@ def part_for(tree, plan, entries, keys, entry, trail, at, may_cut):
     key = np.int64(keys[entries.term_from[entry] + offset])
     first, end = start + PARTS, start + PARTS + size_of(tree, node)
     part = first_ending(tree.last, first, end, key)
-    if not may_cut or (part < end and tree.parts[part, FIRST] <= key):
+    if part < end and tree.parts[part, FIRST] <= key:
         return part
+    if not may_cut:
+        return start + DUMMY
     if part > first and tree.parts[part - 1, FIRST] < tree.last[part - 1]:
         tree.last[part - 1] = key
         return part - 1

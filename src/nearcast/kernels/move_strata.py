@@ -113,8 +113,8 @@ def look_through_grid(postings, term, entries, entry, wanted, old, new, i, queri
     return n
 
 
-@kernel
-def differ(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
+@primitive
+def find_differences(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
     """Messages that entries gain and lose, from order[first] on: (how far it came, how many).
 
     `order` says which move comes when: neighbours in words and place come together, for the cache.
@@ -141,6 +141,11 @@ def differ(postings, entries, numbers, order, old, new, first, frame, rows, out,
             counters[CANDIDATES], counters[NODES] = candidates, nodes
             return turn, before
     return len(order), n
+
+
+@kernel
+def differ(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
+    return find_differences(postings, entries, numbers, order, old, new, first, frame, rows, out, counters)
 
 
 @kernel

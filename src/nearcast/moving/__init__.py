@@ -7,7 +7,9 @@ from typing import Any
 
 from nearcast.errors import CatalogueError
 from nearcast.geo import Space, earth
+from nearcast.moving.ap_plus import ApPlus
 from nearcast.moving.base import Mover, TimeError
+from nearcast.moving.cells import IqPlus, Kk, RqPlus, Ss
 from nearcast.moving.changes import Changes
 from nearcast.moving.report import MoveReport
 from nearcast.moving.scan import Scan
@@ -16,8 +18,14 @@ from nearcast.moving.strata_move import StrataMove
 CATALOGUE: dict[str, type[Mover]] = {
     "scan": Scan,
     "strata-move": StrataMove,
+    "ap+": ApPlus,
+    "iq+": IqPlus,
+    "rq+": RqPlus,
+    "ss": Ss,
+    "kk": Kk,
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "ap+": {kept: {"messages": kept} for kept in ("keyword", "space")},
     "strata-move": {"as-they-come": {"ordered": False}},
 }
 """By mover, then by the variant's own name: options of the constructor. Asked for as `mover:variant`."""

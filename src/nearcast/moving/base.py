@@ -39,6 +39,7 @@ class Mover(ABC):
     """
 
     name: ClassVar[str]
+    may_repeat: ClassVar[bool] = False  # `_differ` may tell a change of a message that is no point twice
 
     def __init__(self, space: Space = earth, *, most: int | None = None) -> None:
         """`most`: only the last so many messages live."""
@@ -47,10 +48,11 @@ class Mover(ABC):
         self.space = space
         self.most = most
         self.now = -math.inf
-        self.index = self._new_index()
         self.live = LiveMessages(space, is_counted=most is not None)
+        self.index = self._new_index()
         self._one_box = np.zeros(0, np.bool_)  # by slot: the region is one box
         self._arrived = self._expired = self._late = self._moves = self._entered = self._left = 0
+        self._moved_changes = 0
         self._gone: list[NDArray[np.int64]] = []
         self._counters = np.zeros(len(COUNTERS), np.int64)
         self._room = FIRST_ROOM
@@ -59,7 +61,7 @@ class Mover(ABC):
 
     @abstractmethod
     def _new_index(self) -> EntryIndex:
-        """An empty index of subscriptions."""
+        """An empty index of subscriptions; `live` is there already."""
 
     def _put(self, rows: NDArray[np.int64]) -> None:  # noqa: B027  # a scan has no structure
         """Take live messages (in the table already) into the structure."""
@@ -112,6 +114,7 @@ class Mover(ABC):
         changes = self._compare(rows, old, new)
         self._relocate(rows, new)
         self._moves += len(moved)
+        self._moved_changes += len(changes.slot)
         return self._told(changes)
 
     def exchange(self, slots: ArrayLike, columns: SubscriptionColumns) -> Changes:
@@ -257,7 +260,7 @@ class Mover(ABC):
             keep = table.holds(batch, row_of, place.astype(np.int32), entries)
             entries, messages, entered = entries[keep], messages[keep], entered[keep]
         slots = table.slots_of(entries)
-        if table.has_several or self.live.table.has_several:
+        if table.has_several or self.live.table.has_several or (self.may_repeat and self.live.has_boxes):
             _, once = np.unique((slots.astype(np.int64) << 32) | messages, return_index=True)
             slots, messages, entered = slots[once], messages[once], entered[once]
         return Changes(slots, self.live.seqs(messages), entered)
@@ -280,6 +283,7 @@ class Mover(ABC):
             moves=self._moves,
             entered=self._entered,
             left=self._left,
+            moved_changes=self._moved_changes,
             candidates=int(self._counters[CANDIDATES]),
             nodes=int(self._counters[NODES]),
             details=self._details(),

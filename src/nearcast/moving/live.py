@@ -45,6 +45,7 @@ class LiveMessages:
         self._position_from = np.zeros(0, np.int64)
         self._word_count = np.zeros(0, np.int64)
         self._has_order = False
+        self.has_boxes = False  # some message was no point
         self._ends: list[tuple[float, int, _Segment]] = []
         self._order: deque[tuple[NDArray[np.int32], NDArray[np.int64]]] = deque()  # slots and seqs as they came
         self._numbers = count()
@@ -71,6 +72,7 @@ class LiveMessages:
             batch.boxes, batch.term_from, batch.terms, batch.message, len(batch), space=self._space
         )
         rows, slots = self.table.append(columns)
+        self.has_boxes |= bool((batch.boxes[:, :2] != batch.boxes[:, 2:]).any())
         top = int(slots.max(initial=-1)) + 1
         self._seq = reserved(self._seq, top)
         self._seq[slots] = seqs

@@ -20,6 +20,7 @@ class MoveReport:
     moves: int
     entered: int  # changes told
     left: int
+    moved_changes: int  # of them, by moves
     candidates: int  # messages that moves looked at
     nodes: int  # lists or nodes that moves looked at
     details: dict[str, Any] = field(default_factory=dict)
