@@ -32,6 +32,7 @@ TINY: dict[str, tuple[str, dict[str, Any]]] = {
 
 TINY_MOVERS: dict[str, tuple[str, dict[str, Any]]] = {
     "tiny strata-move": ("strata-move", {"fill": 1, "strata": {"leaf": 2, "fanout": 4, "small": 2, "chunk": 1}}),
+    "split strata-move": ("strata-move", {"fill": 2, "strata": {"leaf": 2, "fanout": 4, "small": 0, "heavy": 1}}),
     "tiny iq+": ("iq+", {"depth": 3}),
     "tiny rq+": ("rq+", {"depth": 3}),
     "tiny ss": ("ss", {"depth": 2}),

@@ -50,6 +50,15 @@ class Subscription:
         return self.expires is not None and ts is not None and ts >= self.expires
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From `ts` on, the region of a moving subscription is another."""
+
+    id: Id
+    ts: float
+    region: Region
+
+
 MAX_K = 10_000
 """Results that one wish may ask for."""
 

@@ -16,7 +16,7 @@ from nearcast.errors import RowError
 from nearcast.expression import Expression, from_words, parse
 from nearcast.geo import Box, Circle, Region, Space, from_geojson, parse_region, to_geojson
 from nearcast.geo.regions import shown
-from nearcast.model import MAX_K, Id, Message, Subscription, Wish
+from nearcast.model import MAX_K, Id, Message, Move, Subscription, Wish
 from nearcast.text import Analyzer, TextTokens, Token
 
 MAX_TEXT = 1_000_000
@@ -71,6 +71,15 @@ def read_wish(record: Mapping[str, Any], space: Space, analysis: Analyzer) -> Wi
         raise RowError(f"alpha: {alpha!r} given; 0 to 1 allowed")
     subscriber = read_id(record, "subscriber") if _given(record, "subscriber") else None
     return Wish(identity, words, place.west, place.south, 10 if k is None else k, alpha, subscriber)
+
+
+def read_move(record: Mapping[str, Any], space: Space) -> Move:
+    """Columns: id; ts; region, or west, south, east, north, or lon, lat, radius_m."""
+    _mapping(record)
+    ts = _time(record, "ts")
+    if ts is None:
+        raise RowError("ts: nothing given; a move needs its time")
+    return Move(read_id(record), ts, space.check_region(_region(record)))
 
 
 def region_fields(region: Region) -> dict[str, Any]:

@@ -1,196 +1,219 @@
-"""Movers compared on one world: all must tell the same changes; processor time per arrival, per end and per move.
+"""Movers on one world: all must tell the same changes; arrivals, ends and moves are timed apart.
 
-The world of VLDBJ'17 section 5.2.1: subscriptions have the words of messages and squares around objects that drive on
-roads; in every timestamp new messages arrive, which live for ten timestamps, and a share of the objects moves.
+The world of VLDBJ'17 section 5.2.1: subscriptions have the words of messages, and squares around objects that drive
+on roads. In every timestamp messages end, new ones arrive, which live for ten timestamps, and a share of the objects
+moves.
 """
 
 from __future__ import annotations
 
-import json
+import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast import moving
-from nearcast.bench.spec import BenchError
+from nearcast.bench.measure import quiet
+from nearcast.bench.results import IndexResult
+from nearcast.bench.spec import BenchError, Spec
+from nearcast.bench.workload import Workloads, world_bounds
 from nearcast.columns import MessageBatch, SubscriptionColumns
-from nearcast.geo import plane
+from nearcast.geo import Plane, plane
 from nearcast.moving import Changes, Mover, MoveReport
-from nearcast.workloads import STYLES, messages, subscriptions
+from nearcast.workloads import subscriptions
 from nearcast.workloads.roads import find_roads
+from nearcast.workloads.sampling import Bounds
 from nearcast.workloads.traffic import Moves, Traffic, squares
 
 LIFE = 10  # timestamps
 FIRST_MEASURED = 3  # timestamp; those before show the movers how fast everything moves
-_MOST_SOURCES = 500_000
+BATCH = 10_000  # messages or moves of one step
+_SMALL = 200  # subscriptions and messages of a rehearsal, which compiles
 _GOLDEN, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveSpec:
-    """One contest; the fields of VLDBJ'17 Table 3. `messages` live when measuring begins: a tenth arrives in every
-    timestamp, unless `arrivals` says how many."""
+class World(NamedTuple):
+    spec: Spec
+    space: Plane
+    wishes: SubscriptionColumns
+    first: MessageBatch  # live before the first timestamp
+    later: list[MessageBatch]  # by timestamp
+    moves: list[tuple[NDArray[np.int64], NDArray[np.float64]]]  # by timestamp: who, and the new boxes
 
-    data: str = "tweets"
-    roads: str = "oldenburg"
-    subscriptions: int = 20_000
-    messages: int = 20_000
-    arrivals: int | None = None
-    mobility: float = 0.2
-    speed: float = 1.0  # times medium
-    area: float = 1e-4  # of the space
-    keywords: tuple[int, int] = (1, 5)
-    timestamps: int = 3
-    batch: int = 10_000  # messages and moves of one step
-    seed: int = 1
 
-    def __post_init__(self) -> None:
-        if self.data not in STYLES:
-            raise BenchError(f"data {self.data!r} given; there are {', '.join(STYLES)}")
-        if min(self.subscriptions, self.messages, self.timestamps, self.batch) < 1:
-            raise BenchError("subscriptions, messages, timestamps and batch must be at least 1")
+class Told(NamedTuple):
+    """What a mover did."""
+
+    result: IndexResult
+    answer: int  # checksum of all changes
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Seconds of the processor."""
+
+    build: float = 0.0
+    arrival: float = 0.0
+    end: float = 0.0
+    move: float = 0.0
+    longest: float = 0.0  # of one step with moves
 
     @property
-    def rate(self) -> int:
-        return max(1, self.messages // LIFE) if self.arrivals is None else self.arrivals
+    def all(self) -> float:
+        return self.arrival + self.end + self.move
 
 
-@dataclass(frozen=True, slots=True)
-class MoveResult:
-    """Times are the runner's, in processor microseconds; counters and bytes are the mover's own words."""
-
-    mover: str
-    arrival_us: float  # per message: matched, stored
-    end_us: float  # per message: matched once more, forgotten
-    move_us: float  # per move
-    sum_s: float  # of one timestamp: its arrivals, ends and moves
-    build_s: float  # subscriptions and the first messages
-    changes: float  # per move
-    candidates: float  # messages looked at, per move
-    nodes: float  # lists or nodes, per move
-    bytes: int
-    details: dict[str, Any]
-    ratio: float = 1.0  # the first mover's sum divided by this one's
-
-
-class _World(NamedTuple):
-    wishes: SubscriptionColumns
-    first: MessageBatch  # live before measuring begins
-    later: list[MessageBatch]  # by timestamp
-    moves: list[Moves]  # by timestamp
-
-
-def compare(spec: MoveSpec, names: Sequence[str], tell: Callable[[str], None] = lambda _: None) -> list[MoveResult]:
-    """Measure one mover after the other; a difference between their changes ends the run."""
-    world, results = _world(spec), []
-    small = replace(spec, subscriptions=200, messages=200, arrivals=None, timestamps=1)
-    little = _world(small)
-    answer: int | None = None
-    for name in names:
-        tell(name)
-        _run(name, small, little)  # compiles
-        result, told = _run(name, spec, world)
-        if answer is not None and told != answer:
-            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
-        answer = told
-        results.append(result)
-    return [replace(r, ratio=results[0].sum_s / max(r.sum_s, 1e-9)) for r in results]
-
-
-def write(path: Path, spec: MoveSpec, results: Sequence[MoveResult]) -> None:
-    values = {"format": "nearcast-bench-move", "spec": asdict(spec), "results": [asdict(r) for r in results]}
-    path.write_text(json.dumps(values, indent=1, default=str) + "\n")
-
-
-def _world(spec: MoveSpec) -> _World:
-    style = STYLES[spec.data]
+def make_world(workloads: Workloads, spec: Spec) -> World:
+    """Messages live at first and those of the timestamps; subscriptions with words drawn from others."""
+    rate = spec.arrivals or max(1, spec.window // LIFE)
     n_steps = spec.timestamps + FIRST_MEASURED - 1
-    n_later = spec.rate * n_steps
-    batch = messages(spec.messages + n_later, spec.seed, style)
-    sources = messages(min(spec.subscriptions, _MOST_SOURCES), spec.seed + 1, style)
-    wanted = subscriptions(sources, spec.subscriptions, spec.seed, keywords=spec.keywords, area=None)
-    traffic = Traffic(find_roads(spec.roads), spec.subscriptions, spec.seed, speed=spec.speed, mobility=spec.mobility)
-    boxes = squares(traffic.places, spec.area)
-    cuts = [spec.messages + number * spec.rate for number in range(n_steps + 1)]
-    return _World(
+    samples = workloads.samples(spec, spec.window + rate * n_steps)
+    wanted = subscriptions(
+        samples.sources,
+        spec.subscriptions,
+        workloads.seed,
+        keywords=spec.keywords,
+        area=None,
+        zipf=spec.keyword_zipf,
+    )
+    traffic = Traffic(
+        find_roads(spec.roads), spec.subscriptions, workloads.seed, speed=spec.speed, mobility=spec.mobility
+    )
+    low, high = (float(np.log(end)) for end in spec.area)
+    areas = np.exp(np.random.default_rng(workloads.seed).uniform(low, high, spec.subscriptions))
+    bounds = world_bounds(samples)
+    boxes = _scaled(squares(traffic.places, areas), bounds)
+    cuts = [spec.window + number * rate for number in range(n_steps + 1)]
+    return World(
+        spec,
+        plane(*_around(bounds)),
         SubscriptionColumns.from_flat(boxes, wanted.term_from, wanted.terms),
-        _part(batch, 0, spec.messages),
-        [_part(batch, first, last) for first, last in pairwise(cuts)],
-        [traffic.step() for _ in range(n_steps)],
+        part_of(samples.measured, 0, spec.window),
+        [part_of(samples.measured, first, last) for first, last in pairwise(cuts)],
+        [_new_boxes(traffic.step(), areas, bounds) for _ in range(n_steps)],
     )
 
 
-def _run(name: str, spec: MoveSpec, world: _World) -> tuple[MoveResult, int]:
-    mover = moving.create(name, plane(-1, -1, 2, 2))
+def _new_boxes(
+    moves: Moves, areas: NDArray[np.float64], bounds: Bounds
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    return moves.who, _scaled(squares(moves.places, areas[moves.who]), bounds)
+
+
+def _scaled(boxes: NDArray[np.float64], bounds: Bounds) -> NDArray[np.float64]:
+    """From the unit square to the bounds of the messages."""
+    low, extent = np.array(bounds[:2] * 2), np.array([bounds[2] - bounds[0], bounds[3] - bounds[1]] * 2)
+    return np.ascontiguousarray(low + boxes * extent)
+
+
+def _around(bounds: Bounds) -> Bounds:
+    """Room for squares at the edge."""
+    west, south, east, north = bounds
+    return 2 * west - east, 2 * south - north, 2 * east - west, 2 * north - south
+
+
+def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[Told]:
+    """One mover after the other; a difference between their answers ends the run."""
+    small = make_world(workloads, world.spec.changed("", subscriptions=_SMALL, window=_SMALL, arrivals=0, timestamps=1))
+    first: Told | None = None
+    for name in names:
+        _run(small, name)
+        gc.collect()
+        told = _run(world, name)
+        first = first or told
+        if told.answer != first.answer:
+            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
+        yield told
+
+
+def _run(world: World, name: str) -> Told:
+    mover, spent = moving.create(name, world.space), _Spent()
     clock = _Clock()
     slots = mover.follow(world.wishes)
-    _first_messages(mover, spec, world.first)
-    build, before = clock.lap(), mover.report()
-    spent, told = {"arrive": 0.0, "end": 0.0, "move": 0.0}, 0
-    for timestamp, (batch, moves) in enumerate(zip(world.later, world.moves, strict=True), 1):
-        if timestamp == FIRST_MEASURED:
-            spent, before = dict.fromkeys(spent, 0.0), mover.report()
+    _first_messages(mover, world.first)
+    spent.build, before, told = clock.lap(), mover.report(), 0
+    with quiet():
+        for timestamp, (batch, (who, boxes)) in enumerate(zip(world.later, world.moves, strict=True), 1):
+            if timestamp == FIRST_MEASURED:
+                spent, before = _Spent(spent.build), mover.report()
+            changes = _timestamp(mover, float(timestamp), batch, slots[who], boxes, spent)
+            told = (told * 31 + _checksum(Changes.joined(changes))) % 2**64
+    return Told(_result(name, world.spec, before, mover.report(), spent), told)
+
+
+def _timestamp(
+    mover: Mover,
+    now: float,
+    batch: MessageBatch,
+    slots: NDArray[np.int32],
+    boxes: NDArray[np.float64],
+    spent: _Spent,
+) -> list[Changes]:
+    clock = _Clock()
+    changes = [mover.advance(now)]
+    spent.end += clock.lap()
+    for first in range(0, len(batch), BATCH):
+        part = part_of(batch, first, min(first + BATCH, len(batch)))
         clock.lap()
-        changes = [mover.advance(float(timestamp))]
-        spent["end"] += clock.lap()
-        for first in range(0, len(batch), spec.batch):
-            part = _part(batch, first, first + spec.batch)
-            clock.lap()
-            changes.append(mover.arrive(part, np.full(len(part), float(timestamp + LIFE)), float(timestamp)))
-            spent["arrive"] += clock.lap()
-        for who, boxes in _moves(spec, moves):
-            clock.lap()
-            changes.append(mover.move(slots[who], boxes))
-            spent["move"] += clock.lap()
-        told = (told * 31 + _checksum(Changes.joined(changes))) % 2**64
-    return _result(name, spec, mover, before, build, spent), told
+        changes.append(mover.arrive(part, np.full(len(part), now + LIFE), now))
+        spent.arrival += clock.lap()
+    for first in range(0, len(slots), BATCH):
+        step = slice(first, first + BATCH)
+        clock.lap()
+        changes.append(mover.move(slots[step], boxes[step]))
+        lap = clock.lap()
+        spent.move, spent.longest = spent.move + lap, max(spent.longest, lap)
+    return changes
 
 
-def _result(
-    name: str, spec: MoveSpec, mover: Mover, before: MoveReport, build: float, spent: dict[str, float]
-) -> MoveResult:
-    after = mover.report()
-    n_moves, n_ends = max(1, after.moves - before.moves), max(1, after.expired - before.expired)
-    n_arrivals = max(1, after.arrived - before.arrived)
-    return MoveResult(
-        name,
-        1e6 * spent["arrive"] / n_arrivals,
-        1e6 * spent["end"] / n_ends,
-        1e6 * spent["move"] / n_moves,
-        sum(spent.values()) / spec.timestamps,
-        build,
-        (after.moved_changes - before.moved_changes) / n_moves,
-        (after.candidates - before.candidates) / n_moves,
-        (after.nodes - before.nodes) / n_moves,
-        after.bytes_total,
-        after.details,
-    )
-
-
-def _first_messages(mover: Mover, spec: MoveSpec, batch: MessageBatch) -> None:
+def _first_messages(mover: Mover, batch: MessageBatch) -> None:
     """A tenth of them ends with each of the next ten timestamps."""
     size = -(-len(batch) // LIFE)
     for number in range(LIFE):
-        for first in range(number * size, min(len(batch), (number + 1) * size), spec.batch):
-            part = _part(batch, first, min(first + spec.batch, (number + 1) * size, len(batch)))
-            mover.arrive(part, np.full(len(part), float(number + 1)), 0.0)
+        end = min(len(batch), (number + 1) * size)
+        for first in range(number * size, end, BATCH):
+            part = part_of(batch, first, min(first + BATCH, end))
+            mover.arrive(part, np.full(len(part), number + 1.0), 0.0)
 
 
-def _moves(spec: MoveSpec, moves: Moves) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    for first in range(0, len(moves.who), spec.batch):
-        part = slice(first, first + spec.batch)
-        yield moves.who[part], squares(moves.places[part], spec.area)
+def _result(name: str, spec: Spec, before: MoveReport, after: MoveReport, spent: _Spent) -> IndexResult:
+    n_moves, n_ends = max(1, after.moves - before.moves), max(1, after.expired - before.expired)
+    n_arrivals = max(1, after.arrived - before.arrived)
+    us = 1e6 * spent.all / (n_moves + n_arrivals)
+    return IndexResult(
+        name,
+        "measured",
+        messages=n_arrivals,
+        us=us,
+        per_s=1e6 / us,
+        build_s=spent.build,
+        bytes=after.bytes,
+        bytes_per_subscription=after.bytes_total / max(1, after.live),
+        candidates=(after.candidates - before.candidates) / n_moves,
+        nodes=(after.nodes - before.nodes) / n_moves,
+        matches=(after.moved_changes - before.moved_changes) / n_moves,
+        figures={
+            "arrival µs": 1e6 * spent.arrival / n_arrivals,
+            "end µs": 1e6 * spent.end / n_ends,
+            "move µs": 1e6 * spent.move / n_moves,
+            "moves/s": n_moves / max(spent.move, 1e-9),
+            "timestamp s": spent.all / spec.timestamps,
+            "changes a move": (after.moved_changes - before.moved_changes) / n_moves,
+            "looked at a move": (after.candidates - before.candidates) / n_moves,
+            "lists a move": (after.nodes - before.nodes) / n_moves,
+            "build s": spent.build,
+            "MB": after.bytes_total / 1e6,
+        },
+    )
 
 
-def _part(batch: MessageBatch, first: int, last: int) -> MessageBatch:
-    last = min(last, len(batch))
-    low, high = batch.term_from[first], batch.term_from[last]
+def part_of(batch: MessageBatch, first: int, last: int) -> MessageBatch:
+    low, high = int(batch.term_from[first]), int(batch.term_from[last])
     starts = np.ascontiguousarray(batch.term_from[first : last + 1] - low)
     return MessageBatch.from_flat(batch.boxes[first:last].copy(), starts, batch.terms[low:high].copy())
 

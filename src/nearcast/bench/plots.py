@@ -28,6 +28,11 @@ _RANKING: dict[str, Callable[[IndexResult], float | None]] = {
     "arrival, µs per message": lambda r: r.figures.get("arrival µs"),
     "expiry, µs per message": lambda r: r.figures.get("expiry µs"),
 }
+_MOVING: dict[str, Callable[[IndexResult], float | None]] = {
+    "arrival, µs": lambda r: r.figures.get("arrival µs"),
+    "move, µs": lambda r: r.figures.get("move µs"),
+    "MB": lambda r: r.figures.get("MB"),
+}
 
 
 def require_matplotlib() -> Any:
@@ -58,6 +63,8 @@ def draw(experiment: ExperimentResult, cases: list[CaseResult]) -> Any:
         return _bars(experiment, cases, _CHANGES)
     if experiment.kind == "rank":
         return _bars(experiment, cases, _RANKING)
+    if experiment.kind == "move":
+        return _bars(experiment, cases, _MOVING)
     if experiment.kind != "match":
         return _bars(experiment, cases, _trial_metrics(cases))
     if len(cases) == 1:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from nearcast.bench import moving, ranking
 from nearcast.bench.heat import Group, Heat, Surroundings, Tell
 from nearcast.bench.measure import load
-from nearcast.bench.ranking import make_world, measure
 from nearcast.bench.results import CaseResult, ExperimentResult, IndexResult, with_speedups
 from nearcast.bench.spec import Spec
 from nearcast.bench.suite import Case, Experiment, Suite
@@ -44,8 +44,8 @@ class Runner:
 
         `late` collects indexes whose build took too long; they are left out of the cases that follow.
         """
-        if experiment.kind == "rank":
-            return [self._rank(experiment, case)]
+        if experiment.kind in ("rank", "move"):
+            return [self._stream(experiment, case)]
         present, _ = experiment.contestants(case)
         where, busy, specs = f"{experiment.name} {case.label}", load(), experiment.specs(case)
         tell, pace = self._around.tell, self.suite.pace
@@ -82,22 +82,30 @@ class Runner:
             for spec, heat, found in zip(specs, heats, results, strict=True)
         ]
 
-    def _rank(self, experiment: Experiment, case: Case) -> CaseResult:
-        """Rankers, one after the other; the first one's changes are what the others are compared with."""
+    def _stream(self, experiment: Experiment, case: Case) -> CaseResult:
+        """Rankers or movers, one after the other; the first one's changes are what the others are compared with."""
         present, _ = experiment.contestants(case)
         where, busy, tell = f"{experiment.name} {case.label}", load(), self._around.tell
         tell(f"{where}: data", 0)
         try:
-            world = make_world(self._workloads, case.spec)
+            told = self._told(experiment.kind, case.spec, present)
         except DataAbsent as reason:
             tell(where, len(present))
             return CaseResult(case.label, _described(case.spec), skipped=str(reason))
         found = []
-        for told in measure(world, present, self._workloads):
-            tell(f"{where}: {told.result.index}", 1)
-            found.append(told.result)
+        for result in told:
+            tell(f"{where}: {result.index}", 1)
+            found.append(result)
         results = with_speedups(found, experiment.baseline)
         return CaseResult(case.label, _described(case.spec), interleaved=False, load=busy, results=results)
+
+    def _told(self, kind: str, spec: Spec, names: list[str]) -> Iterator[IndexResult]:
+        """The world is made at once, so that data that is not there is told here; results come one by one."""
+        if kind == "rank":
+            ranked = ranking.make_world(self._workloads, spec)
+            return (told.result for told in ranking.measure(ranked, names, self._workloads))
+        moved = moving.make_world(self._workloads, spec)
+        return (told.result for told in moving.measure(moved, names, self._workloads))
 
     def _judge(self, heats: list[Heat], running: list[str]) -> None:
         if self.suite.judge not in running:

@@ -8,6 +8,7 @@ from typing import Any
 
 from nearcast.errors import NearcastError
 from nearcast.workloads import REAL_SETS, STYLES
+from nearcast.workloads.roads import ROADS
 from nearcast.workloads.sampling import Sizes
 
 _PAIRS: dict[str, type] = {"keywords": int, "message_words": int, "area": float, "message_area": float}
@@ -38,7 +39,12 @@ class Spec:
     local: float | None = None
     built: float = 1.0  # maintenance: share of the subscriptions that are there at the start, others join later
     churn: float = 0.1  # maintenance: share that is removed, and replaced by as many new ones
-    window: int = 100_000  # these five of rankings: messages of a full window
+    roads: str = "grid"  # these five of moving subscriptions: a network of `workloads.roads`
+    mobility: float = 0.2  # share that moves in a timestamp
+    speed: float = 1.0  # times medium, see `workloads.traffic`
+    arrivals: int = 0  # messages of a timestamp; 0: a tenth of the window
+    timestamps: int = 3
+    window: int = 100_000  # messages of a full window; these five of rankings
     warm: int = 0  # messages that pass before those that are measured
     k: int = 20
     burst: float = 1.0  # busy times have so many times the messages of quiet ones
@@ -51,6 +57,11 @@ class Spec:
             _require(getattr(self, name) >= 1, f"{name} must be at least 1, not {getattr(self, name)}")
         _require(self.sizes in ("log", "uniform"), f"sizes must be log or uniform, not {self.sizes!r}")
         _require(min(self.k, self.threads) >= 1, f"k and threads must be at least 1, not {self.k} and {self.threads}")
+        _require(self.roads in ROADS, f"roads {self.roads!r} given; there are {', '.join(ROADS)}")
+        _require(0 <= self.mobility <= 1, f"mobility must be a share, not {self.mobility}")
+        _require(self.speed >= 0, f"speed must not be negative, not {self.speed}")
+        _require(self.arrivals >= 0, f"arrivals must not be negative, not {self.arrivals}")
+        _require(self.timestamps >= 1, f"timestamps must be at least 1, not {self.timestamps}")
         _require(self.warm >= 0, f"warm must not be negative, not {self.warm}")
         _require(self.burst >= 1, f"burst must be at least 1, not {self.burst}")
         _require(0 < self.built <= 1, f"built must be a share above 0, not {self.built}")
@@ -65,6 +76,7 @@ class Spec:
     def scaled(self, factor: float) -> Spec:
         """Subscriptions times the factor; messages and history only shrink, for more would change nothing."""
         factors = {name: min(factor, 1.0) for name in _LEAST} | {"subscriptions": factor, "warm": min(factor, 1.0)}
+        factors["arrivals"] = min(factor, 1.0)
         smaller = {name: max(_LEAST.get(name, 0), round(getattr(self, name) * by)) for name, by in factors.items()}
         return self if factor == 1 else replace(self, **smaller)
 
@@ -86,7 +98,7 @@ class Spec:
 def _read(name: str, value: Any) -> Any:
     """A single number stands for a range from it to itself."""
     if name not in _PAIRS:
-        numeric = name not in ("data", "sizes")
+        numeric = name not in ("data", "sizes", "roads")
         _require(
             isinstance(value, int | float) == numeric,
             f"{name} must be a {'number' if numeric else 'name'}, not {value!r}",

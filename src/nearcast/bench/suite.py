@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import Any, Literal, get_args
 
-from nearcast import indexes, ranking
+from nearcast import indexes, moving, ranking
 from nearcast.bench.spec import BenchError, Spec, label
 
 ALL = "all"  # as a contestant: every plain name of the catalogue
@@ -22,7 +22,8 @@ PAPERS: tuple[str, ...] = (
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
-Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank"]
+Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank", "move"]
+_CATALOGUES: dict[str, Any] = {"rank": ranking, "move": moving}
 MESSAGE_FIELDS = {"messages", "message_words", "message_area"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -95,7 +96,7 @@ class Experiment:
         chosen = self.indexes
         for size, fewer in self.larger:
             chosen = fewer if case.spec.subscriptions >= size else chosen
-        catalogue: Mapping[str, Any] = ranking.CATALOGUE if self.kind == "rank" else indexes.CATALOGUE
+        catalogue: Mapping[str, Any] = _CATALOGUES.get(self.kind, indexes).CATALOGUE
         asked = [name for given in chosen for name in (catalogue if given == ALL else (given,))]
         known = names_of(self.kind)
         asked = list(dict.fromkeys(asked))
@@ -103,8 +104,9 @@ class Experiment:
 
 
 def names_of(kind: str) -> list[str]:
-    """Who may take part in an experiment of this kind: rankers or indexes."""
-    return ranking.names() if kind == "rank" else indexes.names()
+    """Who may take part in an experiment of this kind: rankers, movers or indexes."""
+    names: list[str] = _CATALOGUES.get(kind, indexes).names()
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def _larger(where: str, table: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]
 
 
 def _known(where: str, kind: str, names: Sequence[str]) -> None:
-    known = {ALL, *(() if kind == "rank" else PAPERS), *names_of(kind)}
+    known = {ALL, *(() if kind in _CATALOGUES else PAPERS), *names_of(kind)}
     for name in names:
         if name not in known:
             raise BenchError(f"{where}: index {name!r} given; there are {', '.join(sorted(known))}")

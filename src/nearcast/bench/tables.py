@@ -37,15 +37,15 @@ def _experiment(experiment: ExperimentResult, details: bool, cores: int, picture
     lines = [f"## {experiment.title}", "", f"`{experiment.name}`: varied is `{experiment.vary}`.{mirrors}", ""]
     if experiment.kind == "maintenance":
         lines += _maintenance(experiment)
-    elif experiment.kind == "rank":
-        lines += _ranking(experiment)
+    elif experiment.kind in _STREAMS:
+        lines += _stream(experiment)
     elif experiment.kind == "match":
         lines += [_legend(experiment), "", *_overview(experiment)]
     else:
         lines += _figures(experiment)
     if picture:
         lines += ["", f"![{experiment.title}]({picture})"]
-    if details and experiment.kind != "rank":
+    if details and experiment.kind not in _STREAMS:
         lines += ["", *_folded(experiment)]
     return [*lines, "", *_notes(experiment, cores), ""]
 
@@ -85,11 +85,27 @@ def _figures(experiment: ExperimentResult) -> list[str]:
     return _table([experiment.vary, "index", *names], rows)
 
 
-def _ranking(experiment: ExperimentResult) -> list[str]:
-    """Times and counters of rankers, all per message."""
+_STREAMS = {
+    "rank": (
+        ("ranker", "messages/s"),
+        "Microseconds of the processor per message, for arrival and expiry together and apart; messages a second by "
+        "the wall; counters per message.",
+    ),
+    "move": (
+        ("mover", "events/s"),
+        "Microseconds of the processor per event (arrivals and moves, with the ends that come between them), then per "
+        "arrival, per end of a message and per move.",
+    ),
+}
+"""By kind: headings of who and of the rate, and what is shown."""
+
+
+def _stream(experiment: ExperimentResult) -> list[str]:
+    """Times and counters of rankers or movers."""
+    (who, rate), shown = _STREAMS[experiment.kind]
     measured = list(_measured(experiment))
     names = list(dict.fromkeys(name for _, result in measured for name in result.figures))
-    header = [experiment.vary, "ranker", "µs", f"× {experiment.baseline}", "messages/s", *names]
+    header = [experiment.vary, who, "µs", f"× {experiment.baseline}", rate, *names]
     rows = [
         [
             case.label,
@@ -101,12 +117,7 @@ def _ranking(experiment: ExperimentResult) -> list[str]:
         ]
         for case, r in measured
     ]
-    return [
-        "Microseconds of the processor per message, for arrival and expiry together and apart; messages a second by "
-        "the wall; counters per message.",
-        "",
-        *_table(header, rows),
-    ]
+    return [shown, "", *_table(header, rows)]
 
 
 def _maintenance(experiment: ExperimentResult) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, generate, index, live_demo, match, rank, remote, serve, spark
+from nearcast.cli import bench, generate, index, live_demo, match, move, rank, remote, serve, spark
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("match")(match.match)
 app.command("rank")(rank.rank)
+app.command("move")(move.move)
 app.command("demo")(live_demo.demo)
 app.command("serve")(serve.serve)
 for verb in (remote.subscribe, remote.publish, remote.tail, remote.replay, remote.explain):

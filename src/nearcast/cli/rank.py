@@ -68,7 +68,7 @@ def rank(
     say_if_cold()
     n_changes = 0
     view = _View(board) if live else None
-    with Rejections(side) as rejections, _opened(out) as sink, progress_bars(out, live) as bars:
+    with Rejections(side) as rejections, opened(out) as sink, progress_bars(out, live) as bars:
         reading = Reading(analysis, rejections, bars)
         for wanted in _wishes(reading, wishes, analysis):
             board.rank(wanted)
@@ -135,7 +135,7 @@ def _write(sink: IO[str], changes: list[RankChange], posted: list[Message]) -> N
 
 
 @contextmanager
-def _opened(out: Path) -> Iterator[IO[str]]:
+def opened(out: Path) -> Iterator[IO[str]]:
     if out == STANDARD:
         yield sys.stdout
         return

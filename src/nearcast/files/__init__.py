@@ -2,7 +2,17 @@
 
 from nearcast.files.readers import open_rows
 from nearcast.files.rejections import Rejections
-from nearcast.files.rows import MESSAGES, RANKED_WISHES, SUBSCRIPTIONS, FileError, Role, Row, RowReader, in_batches
+from nearcast.files.rows import (
+    MESSAGES,
+    MOVES,
+    RANKED_WISHES,
+    SUBSCRIPTIONS,
+    FileError,
+    Role,
+    Row,
+    RowReader,
+    in_batches,
+)
 from nearcast.files.wishes import Endings, Wishes
 from nearcast.files.writers import (
     STANDARD,
@@ -15,6 +25,7 @@ from nearcast.files.writers import (
 
 __all__ = [
     "MESSAGES",
+    "MOVES",
     "RANKED_WISHES",
     "STANDARD",
     "SUBSCRIPTIONS",

@@ -65,6 +65,11 @@ RANKED_WISHES = Role(
     ("id", "text", "terms", "lon", "lat", "k", "alpha", "subscriber"),
     (("id",), ("text", "terms"), ("lon,lat",)),
 )
+MOVES = Role(
+    "moves",
+    ("id", "ts", "region", "west", "south", "east", "north", "lon", "lat", "radius_m"),
+    (("id",), ("ts",), ("region", _SIDES, "lon,lat,radius_m")),
+)
 
 
 class Row(NamedTuple):

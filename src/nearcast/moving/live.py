@@ -60,7 +60,7 @@ class LiveMessages:
 
     def nbytes(self) -> dict[str, int]:
         sizes = {f"message {part}": size for part, size in self.table.nbytes().items()}
-        sizes["message ends"] = 8 * len(self._seq) + sum(20 * len(s.ends) for _, _, s in self._ends)
+        sizes["message ends"] = 8 * len(self) + sum(20 * len(s.ends) for _, _, s in self._ends)
         sizes["message words"] = self._words.nbytes + self._positions.nbytes
         return sizes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +42,17 @@ class Roads:
             leaving[b].append((a, cost))
         return leaving
 
+    @cached_property
+    def _known_ways(self) -> dict[int, NDArray[np.int32]]:
+        return {}
+
     def ways_to(self, goal: int) -> NDArray[np.int32]:
         """By crossing, the next one on the quickest way to the goal; -1 where no way leads there, and at the goal."""
+        if goal not in self._known_ways:
+            self._known_ways[goal] = self._find_ways(goal)
+        return self._known_ways[goal]
+
+    def _find_ways(self, goal: int) -> NDArray[np.int32]:
         following = np.full(len(self.nodes), -1, np.int32)
         best = np.full(len(self.nodes), np.inf)
         best[goal] = 0.0
@@ -93,7 +102,9 @@ def read_roads(name: str) -> Roads:
     return _FILES[name](nodes, edges)
 
 
+@cache
 def find_roads(name: str) -> Roads:
+    """Roads by name, read once; `grid` is always there."""
     return grid_roads() if name == "grid" else read_roads(name)
 
 
@@ -107,6 +118,8 @@ def _california(nodes: Path, edges: Path) -> Roads:
 
 
 _FILES: dict[str, Callable[[Path, Path], Roads]] = {"oldenburg": _oldenburg, "california": _california}
+ROADS = ("grid", *_FILES)
+"""Names that `find_roads` knows."""
 
 
 def _scaled(nodes: Path, edges: Path, axes: tuple[str, str], road_class: NDArray[np.int64]) -> Roads:

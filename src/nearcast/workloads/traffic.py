@@ -130,10 +130,10 @@ def _by_ends(roads: Roads, speed: float) -> _Limits:
     return _Limits(keys[order], speeds[order], n)
 
 
-def squares(places: Floats, area: float) -> Floats:
-    """[n, 4] squares around places; `area` is a share of the unit square."""
-    require(0 < area <= 1, f"area must be a share in (0, 1], not {area}")
-    half = 0.5 * float(np.sqrt(area))
+def squares(places: Floats, areas: Floats) -> Floats:
+    """[n, 4] squares around places; areas are shares of the unit square."""
+    require(bool((areas > 0).all()), "areas must be shares above 0")
+    half = 0.5 * np.sqrt(areas)[:, None]
     return np.concatenate([places - half, places + half], axis=1)
 
 
