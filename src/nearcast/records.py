@@ -79,7 +79,7 @@ def read_move(record: Mapping[str, Any], space: Space) -> Move:
     ts = _time(record, "ts")
     if ts is None:
         raise RowError("ts: nothing given; a move needs its time")
-    return Move(read_id(record), ts, space.check_region(_region(record)))
+    return Move(read_id(record), ts, space.check_region(read_region(record)))
 
 
 def region_fields(region: Region) -> dict[str, Any]:
