@@ -3,6 +3,7 @@
 from nearcast.spark.build import Built, build
 from nearcast.spark.match import match, outcome, pairs_of, rejected_of
 from nearcast.spark.plan import LayoutReport, PlanReport
+from nearcast.spark.ranks.stream import RankReport, rank_stream, run_wish_changes
 from nearcast.spark.read import read, read_kafka, read_stream
 from nearcast.spark.session import KAFKA, register, session
 from nearcast.spark.sinks import FileSink, KafkaSink, Sink
@@ -18,6 +19,7 @@ __all__ = [
     "KafkaSink",
     "LayoutReport",
     "PlanReport",
+    "RankReport",
     "Sink",
     "Versions",
     "build",
@@ -25,6 +27,7 @@ __all__ = [
     "match_stream",
     "outcome",
     "pairs_of",
+    "rank_stream",
     "read",
     "read_kafka",
     "read_stream",
@@ -32,5 +35,6 @@ __all__ = [
     "rejected_of",
     "run_changes",
     "run_stream",
+    "run_wish_changes",
     "session",
 ]

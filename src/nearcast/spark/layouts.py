@@ -33,7 +33,7 @@ def _prefix(entries: Entries, posts: Posts, n_terms: int, k: int) -> Route:
     return ByTerm(k, cuts.groups(entries, posts, n_terms, k, keys_only=True), keys_only=True)
 
 
-def _nested(first: Maker, then: Maker) -> Maker:
+def nested(first: Maker, then: Maker) -> Maker:
     """About the square root of k parts by the first, each divided by the second."""
 
     def make(entries: Entries, posts: Posts, n_terms: int, k: int) -> Route:
@@ -59,8 +59,8 @@ LAYOUTS: dict[str, Maker] = {
     "location": _location,
     "keyword": _keyword,
     "prefix": _prefix,
-    "spatial-first": _nested(_location, _prefix),
-    "keyword-first": _nested(_prefix, _location),
+    "spatial-first": nested(_location, _prefix),
+    "keyword-first": nested(_prefix, _location),
 }
 NAMES = (AUTO, REPLICATED, *LAYOUTS)
 

@@ -63,7 +63,7 @@ class Changes:
         for batch in batches:
             for _, row in rows_of(batch, CHANGES):
                 try:
-                    if _operation(row) == "remove":
+                    if operation_of(row) == "remove":
                         changes.last[str(read_id(row.record or {}))] = None
                     else:
                         wish = read_wish(row, settings, analysis)
@@ -75,7 +75,7 @@ class Changes:
         return changes
 
 
-def _operation(row: Row) -> str:
+def operation_of(row: Row) -> str:
     if row.record is None:
         raise RowError(row.reason)
     given = row.record.get(OPERATION) or "put"

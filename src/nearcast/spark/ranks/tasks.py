@@ -1,0 +1,97 @@
+"""What Spark runs for a batch of rankings: sieves, a shuffle of what they found, owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from nearcast.model import Id
+from nearcast.spark.ranks import host
+from nearcast.spark.ranks.plan import RankSettings
+from nearcast.spark.ranks.sieve import Found
+
+_SIFTED = "owner int, row int, wish long, score double"
+_MARK = -1  # in `row`: not a candidate; `score` says how many messages a sieve looked at
+
+
+def settled(spark: SparkSession, folder: Path, settings: RankSettings, batch: int) -> DataFrame:
+    """The changes of a batch that was decided."""
+    shards = spark.range(0, settings.shards, 1, settings.shards)
+    if settings.is_sifted:
+        found = shards.mapInArrow(partial(_sift, folder, settings.shards, batch), _SIFTED)
+        shards = found.repartitionById(settings.shards, F.col("owner"))
+    wish, message = settings.wish_ids, settings.message_ids  # both are names of Spark's types
+    schema = (
+        f"wish_id {wish}, edition long, seq long, operation string, message_id {message}, score double, "
+        f"because_of {message}"
+    )
+    return shards.mapInArrow(partial(_settle, folder, settings, batch), schema)
+
+
+def _sift(folder: Path, shards: int, batch: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for numbers in batches:
+        for shard in numbers["id"].to_pylist():
+            found, looked_at = host.ask(folder, "probe", batch, shard)
+            mark = pa.record_batch(
+                {
+                    "owner": pa.array([shard], pa.int32()),
+                    "row": pa.array([_MARK], pa.int32()),
+                    "wish": pa.array([shard], pa.int64()),
+                    "score": pa.array([float(looked_at)]),
+                }
+            )
+            yield mark
+            yield pa.record_batch(
+                {
+                    "owner": pa.array((found.wishes % shards).astype(np.int32)),
+                    "row": pa.array(found.rows),
+                    "wish": pa.array(found.wishes),
+                    "score": pa.array(found.scores),
+                }
+            )
+
+
+def _settle(
+    folder: Path, settings: RankSettings, batch: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    by_owner: dict[int, list[Found]] = {}
+    looked_at: dict[int, int] = {}
+    for rows in batches:
+        if "id" in rows.schema.names:
+            by_owner |= {shard: [] for shard in rows["id"].to_pylist()}
+            continue
+        owner, row = np.asarray(rows["owner"]), np.asarray(rows["row"])
+        wish, score = np.asarray(rows["wish"]), np.asarray(rows["score"])
+        for shard in np.unique(owner).tolist():
+            marks = (owner == shard) & (row == _MARK)
+            looked_at[shard] = looked_at.get(shard, 0) + int(score[marks].sum())
+            chosen = (owner == shard) & (row != _MARK)
+            by_owner.setdefault(shard, []).append(Found(row[chosen], wish[chosen], score[chosen]))
+    for shard, parts in by_owner.items():
+        found = Found(*(np.concatenate(column) for column in zip(Found.none(), *parts, strict=True)))
+        yield _rows(settings, *host.ask(folder, "settle", batch, shard, found, looked_at.get(shard)))
+
+
+def _rows(
+    settings: RankSettings, told: Any, wishes: list[Id], messages: list[Id], because: list[Id | None]
+) -> pa.RecordBatch:
+    kinds = {"string": pa.string(), "long": pa.int64()}
+    message = kinds[settings.message_ids]
+    return pa.record_batch(
+        {
+            "wish_id": pa.array(wishes, kinds[settings.wish_ids]),
+            "edition": pa.array(told.wish),
+            "seq": pa.array(told.seq),
+            "operation": pa.array(np.where(told.entered, "enter", "leave").tolist(), pa.string()),
+            "message_id": pa.array(messages, message),
+            "score": pa.array(told.score),
+            "because_of": pa.array(because, message),
+        }
+    )
