@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nearcast.cli import spark_bench, spark_demo, spark_stream
+from nearcast.cli import spark_bench, spark_demo, spark_rank, spark_stream
 from nearcast.cli.match import SOME_REJECTED
 from nearcast.errors import NearcastError
 
@@ -37,6 +37,8 @@ app.command("demo")(spark_demo.demo)
 app.command("bench")(spark_bench.bench)
 app.command("bench-page")(spark_bench.bench_page)
 app.command("stream")(spark_stream.stream)
+app.command("rank")(spark_rank.rank)
+app.command("rank-bench")(spark_rank.rank_bench)
 
 
 @app.command()

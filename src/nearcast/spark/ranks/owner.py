@@ -3,6 +3,8 @@ know, messages are looked at here. Where there are no sieves every wish is loose
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,14 @@ from nearcast.ranking import Changes, PostColumns, Window, WishColumns
 from nearcast.ranking.strata_rank import StrataRank
 
 _NOTHING = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+
+
+class Best(NamedTuple):
+    """Rankings of several slots, each best first."""
+
+    slot: NDArray[np.int32]
+    seq: NDArray[np.int64]
+    score: NDArray[np.float64]
 
 
 class Owner(StrataRank):
@@ -36,6 +46,15 @@ class Owner(StrataRank):
     def begin_from(self, number: int) -> None:
         """Count messages from here on; before the first one."""
         self._past = number
+
+    def rankings(self, slots: NDArray[np.int32]) -> Best:
+        """The best of many wishes, one after the other."""
+        buffers, k = self.table.buffers, self.table.wants.k[slots]
+        counts = np.minimum(k, buffers.size[slots]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        at = np.arange(starts[-1]) + np.repeat(buffers.start[slots] - starts[:-1], counts)
+        seqs = buffers.seqs[at].astype(np.int64) + self._past
+        return Best(np.repeat(slots, counts), seqs, buffers.scores[at])
 
     def settle(self, columns: PostColumns, given: Candidates) -> Changes:
         """A batch arrives; `given` are rows, slots and scores, by row and each pair once."""

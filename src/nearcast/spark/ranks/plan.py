@@ -213,7 +213,7 @@ def made(
 def _thresholds(settings: RankSettings, wishes: WishColumns, sample: PostColumns) -> NDArray[np.float64]:
     """What the thresholds are when the window holds the sample."""
     ranker = StrataRank(Window(count=max(1, len(sample))), settings.space)
-    ranker.arrive(sample)
+    ranker.load(sample)
     slots = ranker.subscribe(wishes)
     return np.asarray(ranker.table.buffers.theta[slots])
 

@@ -218,7 +218,7 @@ class Shard:
         window = machine.window(batch)
         self.owner.begin_from(window[0].first if window else machine.segment(batch).first)
         for segment in window:
-            self.owner.arrive(segment.columns)
+            self.owner.load(segment.columns)
         self._restore(batch)
         self._batch = batch - 1
         states = machine.states(self.number, batch - 2, batch - 1)
@@ -252,12 +252,8 @@ class Shard:
 
 
 def _first_results(owner: Owner, slots: NDArray[np.int32]) -> tuple[Changes, NDArray[np.int64]]:
-    parts = []
-    for slot in slots.tolist():
-        best = owner.ranking(slot)
-        n = len(best.seq)
-        parts.append(
-            Changes(np.zeros(n, np.int32), np.full(n, slot, np.int32), best.seq, np.ones(n, np.bool_), best.score)
-        )
-    changes = Changes.joined(parts)
-    return changes, np.full(len(changes.slot), FIRST_RESULT, np.int64)
+    """Everything that is in the rankings of new wishes entered them, best first."""
+    best = owner.rankings(slots)
+    n = len(best.slot)
+    changes = Changes(np.zeros(n, np.int32), best.slot, best.seq, np.ones(n, np.bool_), best.score)
+    return changes, np.full(n, FIRST_RESULT, np.int64)

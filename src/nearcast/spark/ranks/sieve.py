@@ -70,7 +70,7 @@ class Sieve(StrataRank):
 
     def find(self, columns: PostColumns) -> Found:
         """Everybody whose threshold a row reaches."""
-        self.store = WindowStore()
+        self.store = WindowStore(self.space, self._space)
         self._state[BASE] = self._state[OLDEST] = self._state[NEXT] = 0
         first = self.store.append(columns, self._state)
         parts, row = [], 0

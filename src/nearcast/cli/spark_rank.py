@@ -1,0 +1,123 @@
+"""`nearcast spark rank` and `rank-bench`: rankings over a stream of files or Kafka, and what distributions cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from nearcast.errors import NearcastError
+
+if TYPE_CHECKING:  # heavy: loaded when a command runs
+    from nearcast.spark import RankReport
+    from nearcast.spark.ranks.trial import TrialResult
+
+Checkpoint = Annotated[Path, typer.Option(help="Folder for progress and truth, the same at every start.")]
+
+
+def rank(
+    wishes: Annotated[str, typer.Option("--wishes", "-w", help="Rows of id, text, lon, lat, k, alpha.")],
+    messages: Annotated[
+        str, typer.Option("--messages", "-m", help="Folder whose files, or Kafka topic, are the stream.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the changes.")],
+    checkpoint: Checkpoint,
+    count: Annotated[int | None, typer.Option(help="The window is the last so many messages.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Or: the window is so many seconds of ts.")] = None,
+    distribution: Annotated[
+        str, typer.Option(help="hash, location, keyword, prefix, spatial-first or keyword-first.")
+    ] = "hash",
+    shards: Annotated[int | None, typer.Option(min=1, help="Of the wishes.", show_default="tasks at a time")] = None,
+    sample: Annotated[str | None, typer.Option(help="Messages that words are weighed and cuts are made by.")] = None,
+    changes: Annotated[
+        str | None, typer.Option(help="Folder with changes of wishes (operation put or remove).")
+    ] = None,
+    kafka: Annotated[str | None, typer.Option(help="Servers; --messages is a topic then.")] = None,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    once: Annotated[bool, typer.Option(help="End when everything that is there is done.")] = False,
+) -> None:
+    """Keep the k best recent messages of every wish on Spark; write who enters and who leaves.
+
+    OUT gets folders of Parquet, one a batch, each change once: wish_id, edition, seq, operation, message_id, score,
+    because_of. Without --count and --seconds the window is the last 10,000 messages.
+    """
+    from nearcast.cli.spark import started_session
+    from nearcast.files import MESSAGES, RANKED_WISHES
+    from nearcast.ranking import Window
+
+    window = Window(10_000) if count is None and seconds is None else Window(count, seconds)
+    spark = started_session(master)
+    from nearcast.spark import ONCE, FileSink, rank_stream, read, read_kafka, read_stream, run_wish_changes
+
+    trigger: Any = ONCE if once else {"processingTime": "1 second"}
+    posted = read_kafka(spark, kafka, messages) if kafka else read_stream(spark, messages, MESSAGES)
+    if changes is not None:
+        coming = read_stream(spark, changes, RANKED_WISHES)
+        told = run_wish_changes(coming, checkpoint, checkpoint / "changes", trigger=trigger)
+        if once:
+            told.awaitTermination()
+    query = rank_stream(
+        posted,
+        read(spark, wishes, RANKED_WISHES),
+        FileSink(out),
+        checkpoint,
+        window=window,
+        distribution=distribution,
+        shards=shards,
+        sample=read(spark, sample, MESSAGES) if sample else None,
+        trigger=trigger,
+        on_batch=_say,
+    )
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+
+
+def _say(report: RankReport) -> None:
+    dropped = f", {report.late:,} late" * bool(report.late) + f", {report.rejected:,} rejected" * bool(report.rejected)
+    typer.echo(
+        f"batch {report.batch}: {report.messages:,} messages{dropped}, {report.wishes:,} wishes in"
+        f" {report.replication:.2f} copies, {report.sent:.2f} shards a message, {report.seconds:.1f} s",
+        err=True,
+    )
+
+
+def rank_bench(
+    wishes: Annotated[int, typer.Option(min=1)] = 20_000,
+    window: Annotated[int, typer.Option(min=1)] = 20_000,
+    data: Annotated[str, typer.Option(help="tweets, gn, yelp, …")] = "tweets",
+    batch: Annotated[int, typer.Option(min=1, help="Messages at a time.")] = 1_000,
+    shards: Annotated[str, typer.Option(help="Numbers of shards, by commas.")] = "4,8,16,32",
+    distributions: Annotated[str, typer.Option(help="By commas.")] = "hash,location,keyword,prefix",
+    keywords: Annotated[str, typer.Option(help="Fewest and most of a wish.")] = "1,5",
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures there.")] = None,
+) -> None:
+    """Compare distributions of wishes over simulated shards: copies, messages sent, balance, time."""
+    try:
+        from nearcast.spark.ranks.trial import TrialSpec, compare
+    except ImportError as error:
+        raise NearcastError(f"Spark is not installed ({error}); `pip install 'nearcast[spark]'` does it") from None
+    low, high = (int(n) for n in keywords.split(","))
+    spec = TrialSpec(data, wishes, window, batch, keywords=(low, high))
+    cases = [(name, int(n)) for n in shards.split(",") for name in distributions.split(",")]
+    results = compare(spec, cases, lambda case: typer.echo(f"{case} …", err=True))
+    Console().print(_table(results))
+    if json_file is not None:
+        values = {"format": "nearcast-rank-shards", "spec": asdict(spec), "results": [asdict(r) for r in results]}
+        json_file.write_text(json.dumps(values, indent=1) + "\n")
+
+
+def _table(results: list[TrialResult]) -> Table:
+    table = Table()
+    for name in ("distribution", "shards", "copies", "sent", "candidates", "balance", "refills", "µs", "µs parallel"):
+        table.add_column(name, justify="left" if name == "distribution" else "right")
+    for r in results:
+        figures = [r.replication, r.sent, r.candidates, r.balance, r.refills, r.us, r.us_parallel]
+        table.add_row(r.distribution, str(r.shards), *(f"{figure:.2f}" for figure in figures))
+    return table
