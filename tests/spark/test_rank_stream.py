@@ -154,8 +154,7 @@ def test_time_windows_and_late_messages(spark: Any, world: World) -> None:
     assert sum(report.late for report in reports) == ROWS
     world.posts[0] = []
     _check(spark, world, Window(seconds=20.0))
-    world.post(3)
-    with pytest.raises(Exception, match="was begun with"):
+    with pytest.raises(NearcastError, match="was begun with"):
         run(spark, world, distribution="location", window=Window(seconds=20.0), shards=3)
 
 

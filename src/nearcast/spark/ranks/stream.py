@@ -98,6 +98,7 @@ def rank_stream(
         id_kind(wishes),
         id_kind(messages),
     )
+    _check_begun(folder / FOLDER, settings)
     driver = _Driver(folder / FOLDER, settings, wishes, sample, sink, on_batch)
     writer = messages.writeStream.foreachBatch(driver.run).option("checkpointLocation", str(folder))
     return (writer.trigger(**trigger) if trigger else writer).start()
@@ -170,11 +171,14 @@ class _Driver:
         if not (self.folder / "plan").exists():
             _make_plan(self.folder, self.settings, [w for w in first.values() if w is not None], self.sample)
         plan = RankPlan.load(self.folder / "plan")
-        if plan.settings != self.settings:
-            raise NearcastError(f"{self.folder} was begun with {plan.settings}; {self.settings} given")
         words = load_lexicon(self.folder).to_arrow()["word"].to_pylist()
         self._sequencer = Sequencer(truth, plan, words)
         return first, bad
+
+
+def _check_begun(folder: Path, settings: RankSettings) -> None:
+    if (folder / "plan").exists() and (begun := RankPlan.load(folder / "plan").settings) != settings:
+        raise NearcastError(f"{folder} was begun with {begun}; {settings} given")
 
 
 def _make_plan(folder: Path, settings: RankSettings, wishes: list[Wish], sample: DataFrame | None) -> None:
