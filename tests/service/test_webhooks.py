@@ -195,3 +195,24 @@ def test_a_webhook_that_cannot_be_is_refused(server: Running, change: dict[str, 
     assert answer.status_code == 422
     assert answer.json()["error"]
     assert server.client.post("/v1/webhooks/0123456789abcdef/redrive").status_code == 404
+
+
+def test_a_broker_that_is_away_stops_nobody(server: Running) -> None:
+    server.subscribe("j", "ana", "jazz")
+    url = {"subscriber": "ana", "url": "kafka://127.0.0.1:1/late"}
+    assert server.client.post("/v1/webhooks", json=url).status_code == 201
+    server.publish("jazz")
+    with server.events("ana", after=0) as events:
+        assert next(events)[1] == 1
+    assert server.publish("jazz again")["deliveries"] == 1
+    [hook] = server.client.get("/v1/webhooks").json()
+    assert (hook["url"], hook["disabled"]) == (url["url"], None)
+
+
+@pytest.mark.parametrize(
+    "url", ["kafka://", "kafka:///t", "kafka://h:1/", "kafka://h/a b", "kafka://h/a/b", "kafka://h:x/t"]
+)
+def test_a_topic_that_cannot_be_is_refused(server: Running, url: str) -> None:
+    answer = server.client.post("/v1/webhooks", json={"subscriber": "ana", "url": url})
+    assert answer.status_code == 422
+    assert "url" in answer.json()["error"]

@@ -23,7 +23,7 @@ after(() => browser.close());
 
 /** A new visitor; whatever the page asks of other machines or complains about is kept. */
 async function visit(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 900, height: 640 }, ...options });
+  const context = await browser.newContext({ viewport: { width: 820, height: 520 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(SLOW.timeout);
   page.on('request', (request) => {
@@ -151,7 +151,10 @@ test('a subscriber that is dragged, and pushed by keys', SLOW, async () => {
   await until('the page tells', async () =>
     /[1-9]\d* recent messages .* moved [1-9]/.test(await page.locator('#moving').textContent()),
   );
+  await page.click('#wish button[type=reset]');
+  await page.evaluate(() => document.querySelector('#panel').scrollTo(0, 0));
   await page.setViewportSize({ width: 1280, height: 800 });
+  await until('it shows what is around', async () => (await page.locator('#around li').count()) > 0);
   await page.screenshot({ path: `${pictures}/page.png`, timeout: SLOW.timeout });
 });
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nearcast.cli import bench, generate, index, live_demo, match, move, rank, remote, serve, spark
+from nearcast.cli import bench, bench_service, generate, index, live_demo, match, move, rank, remote, serve, spark
 from nearcast.errors import NearcastError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ for verb in (remote.subscribe, remote.publish, remote.tail, remote.replay, remot
 app.add_typer(serve.keys, name="key")
 app.add_typer(generate.app, name="generate")
 app.add_typer(index.app, name="index")
+bench.app.command("service")(bench_service.service)
 app.add_typer(bench.app, name="bench")
 app.add_typer(spark.app, name="spark")
 

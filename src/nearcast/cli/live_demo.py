@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,15 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearcast.cli import demo as terminal_demo
+from nearcast.cli.serving import fill, free_port, say, serving
 
 if TYPE_CHECKING:  # heavy: loaded when the demo runs
     from nearcast.client import Client
 
 ME = "me"
 TICK = 0.25  # seconds between two requests of the feed
-FILL = 20_000  # wishes at a time
 UNATTENDED = 20.0  # seconds, where nobody would stop it
-READY_WITHIN = 120.0
 
 
 def demo(
@@ -46,80 +42,16 @@ def demo(
         return
     with TemporaryDirectory(prefix="nearcast-demo-") as folder:
         store = f"sqlite:///{folder}/demo.db"
-        _fill(store, subscriptions or 200_000, seed)
-        with _serving(store, _free_port(port)) as address:
+        fill(store, subscriptions or 200_000, seed)
+        with serving(store, free_port(port), "--keep-gb", "1") as (address, _):
             _tell(address)
             _feed(address, rate, _length(seconds), seed)
-
-
-def _fill(store: str, n: int, seed: int) -> None:
-    from nearcast.hub import Hub
-    from nearcast.records import read_subscription
-    from nearcast.text import analyzer
-    from nearcast.workloads import CityWorld
-
-    analysis, records = analyzer(), CityWorld(seed).subscriptions(n)
-    started = time.perf_counter()
-    with Hub.open(store) as hub:
-        while some := list(islice(records, FILL)):
-            hub.subscribe_all([read_subscription(record, hub.space, analysis) for record in some])
-            _say(f"{len(hub):,} of {n:,} wishes around the world's cities", end="\r")
-    _say(f"{n:,} wishes around the world's cities, on disk after {time.perf_counter() - started:.0f} s")
-
-
-def _say(text: str, end: str = "\n") -> None:
-    if end == "\n" or sys.stderr.isatty():
-        typer.echo(text + end, err=True, nl=False)
 
 
 def _length(seconds: float | None) -> float:
     """Until somebody stops it; where nobody can, for a while."""
     is_watched = sys.stdout.isatty() and not os.environ.get("CI")
     return seconds if seconds is not None else float("inf") if is_watched else UNATTENDED
-
-
-def _free_port(wanted: int) -> int:
-    """The wanted one if nobody has it, else any."""
-    for port in (wanted, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise OSError("no free port")
-
-
-@contextmanager
-def _serving(store: str, port: int) -> Iterator[str]:
-    """`nearcast serve` in a process of its own, until the block ends."""
-    call = "from nearcast.cli import main; main()"
-    words = ["serve", "--store", store, "--port", str(port), "--keep-gb", "1"]
-    server = subprocess.Popen([sys.executable, "-c", call, *words], stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _wait_until_ready(server, address)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(60)
-
-
-def _wait_until_ready(server: subprocess.Popen[bytes], address: str) -> None:
-    import httpx
-
-    from nearcast.errors import NearcastError
-
-    for _ in range(int(READY_WITHIN / 0.2)):
-        if server.poll() is not None:
-            raise NearcastError(f"the server ended with code {server.returncode}")
-        try:
-            if httpx.get(f"{address}/readyz", timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise NearcastError(f"{address} was not ready within {READY_WITHIN:.0f} s")
 
 
 def _tell(address: str) -> None:
@@ -189,7 +121,7 @@ class _Feed:
             self._seconds = time.monotonic() - started
             if now - shown >= 1.0:
                 shown = now
-                _say(self.summary(), end="\r")
+                say(self.summary(), end="\r")
             time.sleep(max(0.0, TICK - (time.monotonic() - started - now)))
 
     def summary(self) -> str:

@@ -113,7 +113,8 @@ class Engine:
 
     @property
     def subscriptions(self) -> int:
-        return sum(len(hub) for hub in list(self._hubs.values()))
+        """Of all kinds and tenants."""
+        return sum(kinds.held(hub) for hub in list(self._hubs.values()))
 
     @property
     def waiting(self) -> int:

@@ -1,4 +1,5 @@
 """Webhooks: deliveries posted and signed (Standard Webhooks), in order, tried again, and kept when nobody takes them.
+The address may be a Kafka topic as well.
 
 A courier reads its subscriber's stream as any other reader does, and keeps its own cursor: while an endpoint is
 down nothing piles up, and when it is back the log is matched again.
@@ -19,6 +20,7 @@ from enum import Enum
 import httpx
 
 from nearcast.service.engine import Engine, Event
+from nearcast.service.kafka import SCHEME, Topics, topic_of
 from nearcast.service.kinds import Current, all_current
 from nearcast.service.live import Live, events_of, stream
 from nearcast.service.metrics import Metrics
@@ -69,6 +71,7 @@ class Couriers:
         self._engine, self._live, self._metrics, self._settings, self._chance = engine, live, metrics, settings, chance
         self._webhooks, self._cursors = engine.store.webhooks, engine.store.cursors
         self._client = httpx.AsyncClient(timeout=settings.webhook_timeout, follow_redirects=False)
+        self._topics = Topics(settings.webhook_timeout)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def start(self) -> None:
@@ -109,7 +112,7 @@ class Couriers:
             events = await self._events_again(webhook, letter.seq)
             if events and await self._all_taken(webhook, events):
                 await asyncio.to_thread(self._webhooks.forget_letter, webhook.tenant, webhook.id, letter.seq)
-                self._metrics.delivered.labels("webhook").inc()
+                self._metrics.delivered.labels(_sink(webhook)).inc()
                 taken += 1
         return taken, len(letters) - taken
 
@@ -169,7 +172,7 @@ class Couriers:
             outcome, reason = await self._post(webhook, event)
             attempts += 1
             if outcome is Outcome.TAKEN:
-                self._metrics.delivered.labels("webhook").inc()
+                self._metrics.delivered.labels(_sink(webhook)).inc()
                 return True
             self._metrics.webhook_failures.inc()
             if outcome is Outcome.GONE:
@@ -185,6 +188,10 @@ class Couriers:
     async def _post(self, webhook: Webhook, event: Event | Current) -> tuple[Outcome, str]:
         value = event_value(event) if isinstance(event, Event) else current_value(event)
         body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        if is_topic(webhook):
+            topic, key = topic_of(webhook.url), str(webhook.subscriber)
+            failed = await asyncio.to_thread(self._topics.send, topic, key, value["id"], body)
+            return (Outcome.TAKEN, "") if failed is None else (Outcome.FAILED, failed[:200])
         headers = signed_headers(webhook.secret, _identity(webhook, value["id"]), int(self._engine.clock()), body)
         try:
             async with self._client.stream("POST", webhook.url, content=body, headers=headers) as answer:
@@ -194,6 +201,14 @@ class Couriers:
         if 200 <= status < 300:
             return Outcome.TAKEN, ""
         return Outcome.GONE if status == 410 else Outcome.FAILED, f"status {status}"
+
+
+def is_topic(webhook: Webhook) -> bool:
+    return webhook.url.startswith(f"{SCHEME}://")
+
+
+def _sink(webhook: Webhook) -> str:
+    return SCHEME if is_topic(webhook) else "webhook"
 
 
 def _is_last(item: Event | Current) -> bool:

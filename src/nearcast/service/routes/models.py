@@ -190,7 +190,7 @@ class NewWebhook(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     subscriber: ID
-    url: Annotated[str, Field(min_length=8, max_length=2000, pattern="^https?://[!-~]+$")]
+    url: Annotated[str, Field(min_length=8, max_length=2000, pattern="^(https?|kafka)://[!-~]+$")]
     secret: Annotated[str, Field(max_length=100)] | None = Field(None, description="Made up unless given")
 
 

@@ -16,6 +16,7 @@ from nearcast.errors import RowError
 from nearcast.service.access import Caller
 from nearcast.service.context import Calling, Service, Serving
 from nearcast.service.faults import NotFoundError
+from nearcast.service.kafka import SCHEME, topic_of
 from nearcast.service.routes.models import CreatedWebhook, Letter, NewWebhook, Redriven, WebhookShown
 from nearcast.service.webhooks import SECRET_PREFIX, new_secret
 from nearcast.store.access import Webhook
@@ -28,7 +29,8 @@ SECRET_BYTES = range(24, 65)  # as Standard Webhooks has it
 
 @router.post("", response_model=CreatedWebhook, status_code=201)
 async def create(webhook: NewWebhook, service: Serving, caller: Calling) -> CreatedWebhook:
-    """Post a subscriber's deliveries to an address, from now on. Needs `admin`: the server itself will call it."""
+    """Post a subscriber's deliveries to an address or a Kafka topic, from now on. Needs `admin`: the server itself
+    will call it."""
     caller.need("admin")
     _check_url(webhook.url)
     secret = webhook.secret or new_secret(secrets.token_bytes(32))
@@ -87,6 +89,9 @@ async def _known(identity: str, service: Service, caller: Caller) -> Webhook:
 
 
 def _check_url(url: str) -> None:
+    if url.startswith(f"{SCHEME}://"):
+        topic_of(url)
+        return
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -94,7 +99,7 @@ def _check_url(url: str) -> None:
     except (ValueError, httpx.InvalidURL):
         good = False
     if not good:
-        raise RowError(f"url: {url[:60]!r} given; an http or https address needed")
+        raise RowError(f"url: {url[:60]!r} given; an http or https address, or kafka://broker/topic, needed")
 
 
 def _check_secret(secret: str) -> None:
