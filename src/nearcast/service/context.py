@@ -31,6 +31,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.store = open_store(settings.store)
+        gc.disable()  # while subscriptions are read, nothing becomes garbage
         try:
             self.live = Live(asyncio.get_running_loop(), settings.limits.outbox)
             self.engine = Engine(
@@ -42,10 +43,11 @@ class Service:
                 clock=clock,
             )
             self.gate = Gate(self.store)
-            _settle_memory()
         except BaseException:
             self.store.close()
             raise
+        finally:
+            _settle_memory()
         self.couriers = Couriers(self.engine, self.live, self.metrics, settings)
         self._watch()
         self._intakes: dict[str, Intake] = {}
@@ -94,6 +96,7 @@ class Service:
 def _settle_memory() -> None:
     """What is there now stays: a million subscriptions need not be searched for garbage again and again, which would
     be pauses of a second in the middle of requests."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

@@ -1,4 +1,4 @@
-"""Events into Kafka topics: one idempotent producer a broker; the key is the subscriber, so that each keeps its order."""
+"""Events into Kafka topics: one idempotent producer a broker; the key is the subscriber, so each keeps its order."""
 
 from __future__ import annotations
 
