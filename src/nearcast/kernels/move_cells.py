@@ -28,7 +28,8 @@ from nearcast.kernels.postings import (
     TOP,
     WHAT,
     append,
-    forget,
+    copy_posting,
+    cut_to,
     grow,
     is_full,
     pack_entry,
@@ -67,15 +68,6 @@ def post(cells, postings, code, term, box, row):
     if is_full(cells.lists, at):
         grow(postings, cells.lists, at)
     append(postings, cells.lists, at, box, row)
-
-
-@primitive
-def unpost(cells, postings, code, term, row):
-    at = find(cells.lists, code, term)
-    forget(postings, cells.lists, at, row)
-    if cells.lists[at, COUNT] == 0:
-        erase(cells.lists, at)
-        cells.state[0] -= 1
 
 
 @primitive
@@ -119,8 +111,9 @@ def put(cells, postings, grid, rows, numbers, progress):
 
 
 @kernel
-def take(cells, postings, grid, rows, numbers):
-    """Forget messages."""
+def lists_with(cells, grid, rows, numbers, targets):
+    """Places of all lists that have these messages, each as often as it has one; how many. Counts go down."""
+    n = np.int64(0)
     for i in range(len(numbers)):
         row = numbers[i]
         box = steps(grid, rows.boxes, row)
@@ -129,11 +122,35 @@ def take(cells, postings, grid, rows, numbers):
             term = np.int64(rows.terms[at])
             cells.counts[term] -= 1
             if not is_point(box):
-                unpost(cells, postings, np.int64(WIDE), term, row)
+                targets[n] = find(cells.lists, WIDE, term)
+                n += 1
                 continue
             for level in range(grid.depth[0] + 1):
                 if (cells.levels[term] >> level) & 1:
-                    unpost(cells, postings, cell_at(level, box[0], box[1]), term, row)
+                    targets[n] = find(cells.lists, cell_at(level, box[0], box[1]), term)
+                    n += 1
+    return n
+
+
+@kernel
+def sweep(cells, postings, targets, is_gone, emptied):
+    """Take the messages that are gone out of lists, each list once; lists without any go. emptied: int64 [*, 2]."""
+    n = 0
+    for i in range(len(targets)):
+        at = targets[i]
+        start, count = np.int64(cells.lists[at, START]), np.int64(cells.lists[at, COUNT])
+        kept = start
+        for p in range(start, start + count):
+            if not is_gone[postings.pool[p, WHAT]]:
+                copy_posting(postings, p, kept)
+                kept += 1
+        cut_to(postings, cells.lists, at, kept - start)
+        if kept == start:
+            emptied[n, 0], emptied[n, 1] = cells.lists[at, CELL], cells.lists[at, TERM]
+            n += 1
+    for i in range(n):  # at the end: others move up in the table
+        erase(cells.lists, find(cells.lists, emptied[i, 0], emptied[i, 1]))
+    cells.state[0] -= n
 
 
 @primitive

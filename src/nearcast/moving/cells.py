@@ -104,7 +104,13 @@ class CellMover(Mover):
 
     def _take(self, rows: NDArray[np.int64]) -> None:
         self._is_stale()
-        move_cells.take(self._cells, self._pool, self.index.grid, self.live.rows, rows)
+        table, grid = self.live.rows, self.index.grid
+        found = np.empty(int(table.term_count[rows].sum()) * (self._depth + 1), np.int64)
+        n = move_cells.lists_with(self._cells, grid, table, rows, found)
+        targets = np.unique(found[:n])
+        is_gone = np.zeros(len(table.term_count), np.bool_)
+        is_gone[rows] = True
+        move_cells.sweep(self._cells, self._pool, targets, is_gone, np.empty((len(targets), 2), np.int64))
 
     # -- moves --------------------------------------------------------------------------------------
 
