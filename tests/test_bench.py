@@ -22,7 +22,7 @@ from nearcast.bench.floor import Floor
 from nearcast.bench.measure import Spent, affordable, machine, timed
 from nearcast.bench.plots import write_plots
 from nearcast.bench.spec import Spec, label
-from nearcast.bench.suite import ALL, PAPERS, names_of
+from nearcast.bench.suite import ALL, PAPERS, STREAMS, names_of
 from nearcast.bench.tables import count, markdown, number
 from nearcast.bench.workload import Workloads, batches
 from nearcast.cli import app
@@ -43,7 +43,7 @@ def test_packaged_suites_ask_only_for_indexes_of_the_catalogue_or_the_papers():
     for suite in packaged_suites().values():
         assert suite.judge in indexes.CATALOGUE
         for experiment in suite.experiments:
-            papers = () if experiment.kind == "rank" else PAPERS
+            papers = () if experiment.kind in STREAMS else PAPERS
             assert {*experiment.indexes, experiment.baseline} <= {ALL, *names_of(experiment.kind), *papers}
             assert ALL in experiment.indexes or experiment.baseline in experiment.indexes
 

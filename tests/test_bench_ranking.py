@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 from nearcast import ranking
 from nearcast.bench import Runner, adjusted, find_suite
 from nearcast.bench.ranking import make_world, measure
+from nearcast.bench.searches import WAYS, measure_searches
 from nearcast.bench.spec import BenchError, Spec
-from nearcast.bench.suite import Suite, read_suites
+from nearcast.bench.suite import SEARCHES, Suite, read_suites
 from nearcast.bench.workload import Workloads
 from nearcast.cli import app
+from nearcast.kernels.jit import PURE
 from nearcast.ranking.scan import Scan
 
 SMALL = Spec(data="gn", subscriptions=60, window=40, warm=10, messages=30, k=3)
@@ -22,7 +24,7 @@ SMALL = Spec(data="gn", subscriptions=60, window=40, warm=10, messages=30, k=3)
 
 def test_all_rankers_tell_the_same_changes() -> None:
     workloads = Workloads(1)
-    found = [told.result for told in measure(make_world(workloads, SMALL), ranking.names(), workloads)]
+    found = list(measure(make_world(workloads, SMALL), ranking.names(), workloads))
     assert [result.index for result in found] == ranking.names()
     assert len({result.matches for result in found}) == 1
     assert found[0].figures["changes"] > 0
@@ -34,8 +36,16 @@ def test_threads_and_bursts() -> None:
     for spec in (replace(SMALL, threads=2), replace(SMALL, burst=3.0)):
         world = make_world(workloads, spec)
         assert len(world.posts) == world.row_from[-1]
-        (told,) = measure(world, ["strata-rank"], workloads)
-        assert told.result.figures["changes"] > 0
+        (result,) = measure(world, ["strata-rank"], workloads)
+        assert result.figures["changes"] > 0
+
+
+def test_all_ways_to_search_a_window_find_the_same() -> None:
+    few = replace(SMALL, window=30 if PURE else 600, subscriptions=30 if PURE else 200)
+    for spec in (few, replace(few, k=1), replace(few, data="yelp", k=25)):
+        found = list(measure_searches(make_world(Workloads(2), spec), list(WAYS)))
+        assert [result.index for result in found] == SEARCHES == list(WAYS)
+        assert all(result.figures["µs a search"] > 0 for result in found)
 
 
 def test_rankers_that_disagree_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

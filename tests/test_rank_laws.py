@@ -19,6 +19,7 @@ from nearcast.kernels import rank_refill
 from nearcast.kernels.jit import PURE, kernel
 from nearcast.ranking import Changes, PostColumns, Window, WindowError, WishColumns
 from nearcast.ranking.refill import Pace, find_refill
+from nearcast.ranking.strata_rank import StrataRank
 from nearcast.workloads import SHORT
 from nearcast.workloads import messages as generate_messages
 from nearcast.workloads import subscriptions as generate_subscriptions
@@ -139,6 +140,21 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     ours, scan = (ranker.ranking(int(slots[0][1])) for ranker in both)
     assert ours.seq.tolist() == scan.seq.tolist()
     assert n_changes > n_messages
+
+
+def test_lists_are_laid_out_anew_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nearcast.ranking.sheets.MANY_MOVES", 0.1)
+    wishes, posts = _large(*((300, 150) if PURE else (3000, 1000)), 3)
+    ours, scan = (ranking.create(each, Window(count=120), plane(0, 0, 1, 1)) for each in ("strata-rank", "scan"))
+    assert isinstance(ours, StrataRank)
+    ours.piece = 200
+    slots = [ranker.subscribe(wishes)[::3] for ranker in (ours, scan)]
+    for number, columns in enumerate(posts):
+        assert _as_set(ours.arrive(columns)) == _as_set(scan.arrive(columns))
+        if number == 1:
+            ours.unsubscribe(slots[0])
+            scan.unsubscribe(slots[1])
+    assert ours.report().details["lists laid out anew"] > (1 if PURE else 50)
 
 
 @every_ranker

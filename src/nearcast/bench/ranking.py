@@ -99,7 +99,7 @@ def _tick_rows(spec: Spec) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
     return np.concatenate([[0], np.cumsum(np.maximum(1, np.round(rows)))]).astype(np.int64), ticks
 
 
-def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[Told]:
+def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[IndexResult]:
     """One ranker after the other; a difference between their answers ends the run."""
     small = make_world(workloads, world.spec.changed("", subscriptions=_SMALL, window=_SMALL, messages=_SMALL, warm=0))
     filled: dict[str, list[Ranker]] = {}
@@ -113,7 +113,7 @@ def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[To
         first = first or told
         if told.answer != first.answer:
             raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
-        yield told
+        yield told.result
 
 
 def _created(world: World, name: str) -> Ranker:

@@ -10,8 +10,9 @@ from nearcast.bench import moving, ranking
 from nearcast.bench.heat import Group, Heat, Surroundings, Tell
 from nearcast.bench.measure import load
 from nearcast.bench.results import CaseResult, ExperimentResult, IndexResult, with_speedups
+from nearcast.bench.searches import measure_searches
 from nearcast.bench.spec import Spec
-from nearcast.bench.suite import Case, Experiment, Suite
+from nearcast.bench.suite import STREAMS, Case, Experiment, Suite
 from nearcast.bench.workload import Workloads
 from nearcast.workloads import DataAbsent
 
@@ -44,7 +45,7 @@ class Runner:
 
         `late` collects indexes whose build took too long; they are left out of the cases that follow.
         """
-        if experiment.kind in ("rank", "move"):
+        if experiment.kind in STREAMS:
             return [self._stream(experiment, case)]
         present, _ = experiment.contestants(case)
         where, busy, specs = f"{experiment.name} {case.label}", load(), experiment.specs(case)
@@ -101,9 +102,10 @@ class Runner:
 
     def _told(self, kind: str, spec: Spec, names: list[str]) -> Iterator[IndexResult]:
         """The world is made at once, so that data that is not there is told here; results come one by one."""
-        if kind == "rank":
+        if kind in ("rank", "search"):
             ranked = ranking.make_world(self._workloads, spec)
-            return (told.result for told in ranking.measure(ranked, names, self._workloads))
+            searched = kind == "search"
+            return measure_searches(ranked, names) if searched else ranking.measure(ranked, names, self._workloads)
         moved = moving.make_world(self._workloads, spec)
         return (told.result for told in moving.measure(moved, names, self._workloads))
 

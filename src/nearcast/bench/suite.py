@@ -22,8 +22,12 @@ PAPERS: tuple[str, ...] = (
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
-Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank", "move"]
+Kind = Literal[
+    "match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank", "search", "move"
+]
 _CATALOGUES: dict[str, Any] = {"rank": ranking, "move": moving}
+SEARCHES = ["shelves", "ir-tree", "chains"]  # see `bench.searches`
+STREAMS = ("rank", "search", "move")  # kinds whose contestants are no indexes
 MESSAGE_FIELDS = {"messages", "message_words", "message_area"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -104,7 +108,9 @@ class Experiment:
 
 
 def names_of(kind: str) -> list[str]:
-    """Who may take part in an experiment of this kind: rankers, movers or indexes."""
+    """Who may take part in an experiment of this kind: rankers, ways to search a window, movers or indexes."""
+    if kind == "search":
+        return SEARCHES
     names: list[str] = _CATALOGUES.get(kind, indexes).names()
     return names
 
@@ -202,7 +208,7 @@ def _larger(where: str, table: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]
 
 
 def _known(where: str, kind: str, names: Sequence[str]) -> None:
-    known = {ALL, *(() if kind in _CATALOGUES else PAPERS), *names_of(kind)}
+    known = {ALL, *(() if kind in STREAMS else PAPERS), *names_of(kind)}
     for name in names:
         if name not in known:
             raise BenchError(f"{where}: index {name!r} given; there are {', '.join(sorted(known))}")

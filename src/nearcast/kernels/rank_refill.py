@@ -48,6 +48,9 @@ N_POLICY = 8
 REACH = 10.0
 """Times k. A threshold below the 10k-th score would pay only where a re-evaluation costs more than a window."""
 
+SKYBAND_REACH = 6.0
+"""Times k: the k-skyband of 6k messages has 56 members for k = 20, as in table 4 of the paper."""
+
 REMEMBERED = 1000.0  # re-evaluations that the mean cost is of
 
 
@@ -164,12 +167,11 @@ def cheapest_cover(k, most, policy):
 @primitive
 def sought(k, room, policy):
     """How many messages a refill looks for: those that the policy covers or chooses from."""
-    most = np.int64(math.ceil(REACH * k))
     if policy[KIND] == CSKYBAND:
-        return np.int64(cheapest_cover(k, most, policy))
+        return np.int64(cheapest_cover(k, np.int64(math.ceil(REACH * k)), policy))
     if policy[KIND] == KMAX:
         return max(k, min(np.int64(room), np.int64(math.ceil(policy[FACTOR] * k))))
-    return max(np.int64(room), most)
+    return max(np.int64(room), np.int64(math.ceil(SKYBAND_REACH * k)))
 
 
 @primitive
@@ -226,3 +228,12 @@ def refill(wants, buffers, slot, posts, finder, policy, state, space):
 
 
 assert NOTHING < 0.0  # a message without a shared term is never above a threshold
+
+
+@kernel
+def gather_all(wants, posts, finder, most, policy, state, space, into):
+    """Row i of `into`: the best messages of slot i, best first, then -1."""
+    for slot in range(len(wants.k)):
+        n = gather(wants, slot, posts, finder, most, policy, state, space)
+        for i in range(most):
+            into[slot, i] = finder.heap.seqs[i] if i < n else -1

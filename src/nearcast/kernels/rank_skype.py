@@ -22,21 +22,24 @@ from nearcast.kernels.rank_layout import IS_EARTH, MAX_DISTANCE, score_of
 SLACK = 1e-9
 ONE = 1.0 - 1e-9  # from here on alpha counts as 1
 
+K_SCORE, MOST_WEIGHT, MOST_ALPHA = 0, 1, 2  # columns of Postings.keys
 # What a probe uses.
 CELL_PRUNING, GROUP_PRUNING, EARLY_END = 1, 2, 4
 
 
 class Cells(NamedTuple):
-    """Leaf cells; cell c has lists list_from[c]:list_from[c + 1], whose keys ascend."""
+    """Leaf cells, and the inverted files of all of them together: term t has lists list_from[t]:list_from[t + 1], one
+    for each cell that has it. So a message looks its terms up once, and not in every cell.
+    """
 
     boxes: NDArray[np.float64]  # [n, 4]
     least: NDArray[np.float64]  # [n]  least spatial threshold of its wishes, equation 8
     wish_from: NDArray[np.int64]  # [n + 1]  wishes are in the order of cells
-    list_from: NDArray[np.int64]  # [n + 1]
-    keys: NDArray[np.int32]  # [n_lists]  number of the term in the order
+    list_from: NDArray[np.int64]  # [n_terms + 1]  by number of the term in the order
+    list_cell: NDArray[np.int32]  # [n_lists]  whose it is
     group_from: NDArray[np.int64]  # [n_lists + 1]
     post_from: NDArray[np.int64]  # [n_groups + 1]
-    heads: NDArray[np.float64]  # [n_groups, 3]  k_score, most_weight and most_alpha of the first posting
+    heads: NDArray[np.float64]  # [n_groups, 3]  Postings.keys of the first posting
 
 
 class Postings(NamedTuple):
@@ -44,9 +47,8 @@ class Postings(NamedTuple):
 
     who: NDArray[np.int32]  # [n]  wish
     ref: NDArray[np.int64]  # [n]  position of the term among the wish's own
-    k_score: NDArray[np.float64]  # [n]  theta / (1 - alpha)
-    most_weight: NDArray[np.float64]  # [n]  greatest maxwt from here to the group's end, equation 6
-    most_alpha: NDArray[np.float64]  # [n]  greatest alpha / (1 - alpha) from here, equation 7
+    keys: NDArray[np.float64]  # [n, 3]  K_SCORE: theta / (1 - alpha); MOST_WEIGHT: greatest maxwt from here to the
+    #   group's end, equation 6; MOST_ALPHA: greatest alpha / (1 - alpha) from here, equation 7
 
 
 class Members(NamedTuple):
@@ -71,6 +73,7 @@ class Terms(NamedTuple):
     weights: NDArray[np.float64]  # [*]
     sums: NDArray[np.float64]  # [* + 1]
     maxima: NDArray[np.float64]  # [* + 1]
+    outer: NDArray[np.float64]  # [n_cells]  distance of the row to each cell; -1: the cell is pruned
 
 
 @primitive
@@ -127,8 +130,9 @@ def _suffixes(cells, posts, members, wants, group):
         wish = posts.who[p]
         weight = max(weight, _maxwt(members, posts.ref[p], members.start[wish + 1]))
         alpha = max(alpha, _alpha_star(wants.alpha[members.slots[wish]]))
-        posts.most_weight[p], posts.most_alpha[p] = weight, alpha
-    cells.heads[group, 0], cells.heads[group, 1], cells.heads[group, 2] = posts.k_score[low], weight, alpha
+        posts.keys[p, MOST_WEIGHT], posts.keys[p, MOST_ALPHA] = weight, alpha
+    for column in range(3):
+        cells.heads[group, column] = posts.keys[low, column]
 
 
 @primitive
@@ -167,13 +171,13 @@ def set_thresholds(cells, posts, members, wants, thetas, rows):
             p = members.at[ref]
             group = lower_bound(cells.post_from, 0, len(cells.post_from), p + 1) - 1
             low, high = cells.post_from[group], cells.post_from[group + 1]
-            while p > low and posts.k_score[p - 1] > k_score:
+            while p > low and posts.keys[p - 1, K_SCORE] > k_score:
                 _shift(posts, members, p - 1, p)
                 p -= 1
-            while p + 1 < high and posts.k_score[p + 1] < k_score:
+            while p + 1 < high and posts.keys[p + 1, K_SCORE] < k_score:
                 _shift(posts, members, p + 1, p)
                 p += 1
-            posts.who[p], posts.ref[p], posts.k_score[p] = wish, ref, k_score
+            posts.who[p], posts.ref[p], posts.keys[p, K_SCORE] = wish, ref, k_score
             members.at[ref] = p
             _suffixes(cells, posts, members, wants, group)
 
@@ -181,7 +185,7 @@ def set_thresholds(cells, posts, members, wants, thetas, rows):
 @primitive
 def _shift(posts, members, source, target):
     posts.who[target], posts.ref[target] = posts.who[source], posts.ref[source]
-    posts.k_score[target] = posts.k_score[source]
+    posts.keys[target, K_SCORE] = posts.keys[source, K_SCORE]
     members.at[posts.ref[target]] = target
 
 
@@ -238,11 +242,23 @@ def _end_of_group(posts, low, high, most, near):
     """Theorem 4: the first posting from which on none can pass."""
     while low < high:
         middle = (low + high) >> 1
-        if posts.most_weight[middle] * most + SLACK < posts.k_score[middle] - posts.most_alpha[middle] * near:
+        if (
+            posts.keys[middle, MOST_WEIGHT] * most + SLACK
+            < posts.keys[middle, K_SCORE] - posts.keys[middle, MOST_ALPHA] * near
+        ):
             high = middle
         else:
             low = middle + 1
     return low
+
+
+@primitive
+def _measure_cells(cells, posts, post, space, pruning, outer):
+    """Distances to all cells; -1 for those that Lemma 6 prunes."""
+    for cell in range(len(cells.least)):
+        outer[cell] = outer_distance(posts.boxes, post, cells.boxes[cell], space)
+        if pruning & CELL_PRUNING and cells.least[cell] > 1.0 - outer[cell] + SLACK:
+            outer[cell] = -1.0
 
 
 @kernel
@@ -269,23 +285,18 @@ def probe(
         before, post = n, first_post + row
         stamp[0] += 1
         n_terms = order_row(posts, post, terms)
-        for cell in range(len(cells.least)):
-            counters[1] += 1
-            outer = outer_distance(posts.boxes, post, cells.boxes[cell], space)
-            if pruning & CELL_PRUNING and cells.least[cell] > 1.0 - outer + SLACK:
-                continue
-            first, last = cells.list_from[cell], cells.list_from[cell + 1]
-            for i in range(n_terms):
-                first = lower_bound(cells.keys, first, last, terms.keys[i])
-                if first == last:
-                    break
-                if cells.keys[first] != terms.keys[i]:
+        _measure_cells(cells, posts, post, space, pruning, terms.outer)
+        counters[1] += len(cells.least)
+        for i in range(n_terms):
+            for number in range(cells.list_from[terms.keys[i]], cells.list_from[terms.keys[i] + 1]):
+                outer = terms.outer[cells.list_cell[number]]
+                if outer < 0.0:
                     continue
-                for group in range(cells.group_from[first], cells.group_from[first + 1]):
+                for group in range(cells.group_from[number], cells.group_from[number + 1]):
                     counters[1] += 1
                     if pruning & GROUP_PRUNING:
-                        bound = cells.heads[group, 0] - cells.heads[group, 2] * (1.0 - outer)
-                        if cells.heads[group, 1] * terms.sums[i] + SLACK < bound:
+                        bound = cells.heads[group, K_SCORE] - cells.heads[group, MOST_ALPHA] * (1.0 - outer)
+                        if cells.heads[group, MOST_WEIGHT] * terms.sums[i] + SLACK < bound:
                             continue
                     low, high = cells.post_from[group], cells.post_from[group + 1]
                     if pruning & EARLY_END:

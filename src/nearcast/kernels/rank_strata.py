@@ -180,23 +180,29 @@ def _select(fields, field, order, low, high, middle):
             return
 
 
+@primitive
+def _split_list(fields, order, low, high, stack):
+    """Order the postings low to high so that blocks are narrow: halve where the spread is widest."""
+    stack[0, 0], stack[0, 1] = low, high
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        low, high = stack[depth, 0], stack[depth, 1]
+        if high - low <= BLOCK:
+            continue
+        blocks = (high - low + BLOCK - 1) // BLOCK
+        middle = low + ((blocks + 1) >> 1) * BLOCK
+        _select(fields, _widest(fields, order, low, high), order, low, high, middle)
+        stack[depth, 0], stack[depth, 1] = low, middle
+        stack[depth + 1, 0], stack[depth + 1, 1] = middle, high
+        depth += 2
+
+
 @kernel
 def split(fields, order, list_from, stack):
-    """Order the postings of every list so that blocks are narrow: halve where the spread is widest."""
+    """The same for every list."""
     for number in range(len(list_from) - 1):
-        stack[0, 0], stack[0, 1] = list_from[number], list_from[number + 1]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            low, high = stack[depth, 0], stack[depth, 1]
-            if high - low <= BLOCK:
-                continue
-            blocks = (high - low + BLOCK - 1) // BLOCK
-            middle = low + ((blocks + 1) >> 1) * BLOCK
-            _select(fields, _widest(fields, order, low, high), order, low, high, middle)
-            stack[depth, 0], stack[depth, 1] = low, middle
-            stack[depth + 1, 0], stack[depth + 1, 1] = middle, high
-            depth += 2
+        _split_list(fields, order, list_from[number], list_from[number + 1], stack)
 
 
 @kernel
@@ -284,6 +290,34 @@ def set_thresholds(sheet, upper, rows, thetas):
             for q in range(first, min(first + GROUP, sheet.block_from[number + 1])):
                 least = min(least, sheet.bounds[q, LEAST_C])
             upper.groups[group, LEAST_C] = least
+
+
+@kernel
+def lay_again(sheet, upper, number, fields, ids, order, row_of, stack):
+    """One list in an order for the thresholds of now. `fields`, `ids` and `order` have room for its postings."""
+    first, last = sheet.list_from[number], sheet.list_from[number + 1]
+    for low in range(first, last, BLOCK):
+        n = min(BLOCK, last - low)
+        for i in range(n):
+            at = low - first + i
+            for field in range(N_FIELDS):
+                fields[field, at] = sheet.fields[N_FIELDS * low + field * n + i]
+            ids[0, at], ids[1, at], order[at] = sheet.ids[2 * low + i], sheet.ids[2 * low + n + i], at
+    _split_list(fields, order, 0, last - first, stack)
+    for low in range(first, last, BLOCK):
+        n = min(BLOCK, last - low)
+        for i in range(n):
+            q = order[low - first + i]
+            for field in range(N_FIELDS):
+                sheet.fields[N_FIELDS * low + field * n + i] = fields[field, q]
+            sheet.ids[2 * low + i], sheet.ids[2 * low + n + i] = ids[0, q], ids[1, q]
+            wish = np.int64(row_of[ids[0, q]])
+            for j in range(upper.start[wish], upper.start[wish + 1]):
+                if upper.lists[j] == number:
+                    upper.at[j] = low + i
+        _bound_block(sheet, number, sheet.block_from[number] + (low - first) // BLOCK)
+    for group in range(sheet.group_from[number], sheet.group_from[number + 1]):
+        _bound_group(sheet, upper, number, group)
 
 
 @inlined

@@ -26,7 +26,6 @@ class Ciq(SheetRanker[Parts]):
     """One inverted file, and for every wish and cell the similarity that it needs."""
 
     name = "ciq"
-    depends_on_thresholds = False
 
     def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband", side: int = SIDE) -> None:
         super().__init__(window, space, refill=refill)

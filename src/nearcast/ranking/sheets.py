@@ -20,7 +20,7 @@ from nearcast.ranking.base import Ranker
 from nearcast.ranking.window import Window
 
 T = TypeVar("T")
-MANY_MOVES = 3  # a sheet is laid out anew after so many new thresholds per wish
+MANY_MOVES = 3  # the lists of a sheet are laid out anew after so many new thresholds per wish
 
 
 class SheetOf(Generic[T]):
@@ -31,6 +31,7 @@ class SheetOf(Generic[T]):
         self.is_live = np.ones(len(slots), np.bool_)
         self.arrays = arrays
         self.moves = 0
+        self.next_list = 0  # from here on lists wait to be laid out anew
 
     @property
     def n_live(self) -> int:
@@ -39,8 +40,6 @@ class SheetOf(Generic[T]):
 
 class SheetRanker(Ranker, Generic[T]):
     """A ranker of sheets. Subclasses lay one out and probe it."""
-
-    depends_on_thresholds = True  # the layout is better when it is made anew for new thresholds
 
     def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband") -> None:
         super().__init__(window, space, refill=refill)
@@ -108,10 +107,14 @@ class SheetRanker(Ranker, Generic[T]):
         of = self._sheet_of[slots]
         return [(int(number), slots[of == number]) for number in np.unique(of)]
 
+    def _renew(self, _sheet: SheetOf[T]) -> bool:
+        """A piece of the work to lay a sheet out for its thresholds of now; True when all is done."""
+        return True
+
     def _settled(self) -> None:
-        for number, sheet in enumerate(self._sheets):
-            if self.depends_on_thresholds and sheet.moves > MANY_MOVES * len(sheet.slots) and sheet.n_live:
-                self._new_sheet(number, sheet.slots[sheet.is_live])
+        for sheet in self._sheets:
+            if sheet.moves > MANY_MOVES * len(sheet.slots) and self._renew(sheet):
+                sheet.moves = sheet.next_list = 0
 
     # -- messages -----------------------------------------------------------------------------------
 

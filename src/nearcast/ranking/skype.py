@@ -33,7 +33,6 @@ class Skype(SheetRanker[Parts]):
     """Quadtree cells of at most `most` wishes, posting lists in `groups` groups by alpha (section 8.1.1)."""
 
     name = "skype"
-    depends_on_thresholds = False
 
     def __init__(
         self,
@@ -68,25 +67,24 @@ class Skype(SheetRanker[Parts]):
         with np.errstate(divide="ignore", invalid="ignore"):
             k_score = np.where(alpha >= rank_skype.ONE, -np.inf, thetas / (1.0 - alpha))
         group = np.searchsorted(np.quantile(alpha, np.arange(1, self._groups) / self._groups), alpha)
-        sorted_by = np.lexsort((k_score[owner], group[owner], lists, cell[owner]))
+        sorted_by = np.lexsort((k_score[owner], group[owner], cell[owner], lists))
         of = owner[sorted_by]
-        new_cell, new_list = _steps(cell[of]), _steps(cell[of], lists[sorted_by])
+        new_term, new_list = _steps(lists[sorted_by]), _steps(cell[of], lists[sorted_by])
         new_group = _steps(cell[of], lists[sorted_by], group[of])
         list_at, group_at = np.flatnonzero(new_list), np.flatnonzero(new_group)
         cells = Cells(
             boxes,
             np.zeros(len(boxes)),
             wish_from,
-            np.searchsorted(list_at, np.append(np.flatnonzero(new_cell), len(of))).astype(np.int64),
-            np.ascontiguousarray(lists[sorted_by][list_at], np.int32),
+            np.searchsorted(list_at, np.append(np.flatnonzero(new_term), len(of))).astype(np.int64),
+            np.ascontiguousarray(cell[of][list_at], np.int32),
             np.searchsorted(group_at, np.append(list_at, len(of))).astype(np.int64),
             np.append(group_at, len(of)).astype(np.int64),
             np.zeros((len(group_at), 3)),
         )
-        nothing = np.zeros(len(of))
-        postings = Postings(
-            of.astype(np.int32), sorted_by.astype(np.int64), k_score[of].copy(), nothing, nothing.copy()
-        )
+        keys = np.zeros((len(of), 3))
+        keys[:, rank_skype.K_SCORE] = k_score[of]
+        postings = Postings(of.astype(np.int32), sorted_by.astype(np.int64), keys)
         members = Members(
             held.copy(),
             np.zeros(len(held)),
@@ -97,7 +95,7 @@ class Skype(SheetRanker[Parts]):
             np.zeros(len(weights)),
             np.zeros(len(weights), np.int64),
         )
-        parts = Parts(cells, postings, members, Terms(terms, place, *_room(16)), thetas)
+        parts = Parts(cells, postings, members, Terms(terms, place, *_room(16), np.zeros(len(boxes))), thetas)
         rank_skype.place_members(wants, members, cells, self._space)
         rank_skype.finish(cells, postings, members, wants, thetas)
         return parts
@@ -114,7 +112,7 @@ class Skype(SheetRanker[Parts]):
     ) -> tuple[int, int]:
         terms, longest = arrays.terms, self.store.longest(first_post + row, first_post + last_row)
         if longest > len(terms.keys):
-            terms = Terms(terms.terms, terms.place, *_room(2 * longest))
+            terms = Terms(terms.terms, terms.place, *_room(2 * longest), terms.outer)
         following, found = rank_skype.probe(
             arrays.cells,
             arrays.postings,

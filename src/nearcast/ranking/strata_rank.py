@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from nearcast.kernels import rank_strata
 from nearcast.kernels.rank_layout import Candidates
 from nearcast.kernels.rank_strata import BLOCK, GROUP, N_BOUNDS, N_FIELDS, Scratch, Sheet, Upper
 from nearcast.ranking.postings import parts, term_lists
-from nearcast.ranking.sheets import SheetRanker
+from nearcast.ranking.sheets import SheetOf, SheetRanker
 from nearcast.ranking.window import Window, origin_of
 
+PIECE = 20_000  # postings that are laid out anew between two chunks of messages
 WAITING = 256  # wishes of one row that are verified together
 
 
@@ -31,6 +32,8 @@ class StrataRank(SheetRanker[Both]):
     def __init__(self, window: Window, space: Space = earth, *, refill: str = "cskyband") -> None:
         super().__init__(window, space, refill=refill)
         self._origin = origin_of(space)
+        self.piece = PIECE
+        self._renewed = 0
         self._place = np.zeros(3, np.float32)
         waiting = np.zeros((WAITING, 2), np.int64)
         self._scratch = Scratch(np.zeros((16, 2), np.int64), np.zeros(16), np.zeros(BLOCK, np.float32), waiting)
@@ -61,6 +64,24 @@ class StrataRank(SheetRanker[Both]):
 
     def _set(self, arrays: Both, rows: NDArray[np.int32], thetas: NDArray[np.float64]) -> None:
         rank_strata.set_thresholds(arrays.sheet, arrays.upper, rows, thetas)
+
+    def _renew(self, sheet: SheetOf[Both]) -> bool:
+        """Lists one after the other, those of about `PIECE` postings at a time: a batch never waits for all of them."""
+        arrays, done = sheet.arrays, 0
+        list_from = arrays.sheet.list_from
+        while done < self.piece and sheet.next_list < len(list_from) - 1:
+            n = int(list_from[sheet.next_list + 1] - list_from[sheet.next_list])
+            if n > BLOCK:
+                fields, ids = np.zeros((N_FIELDS, n), np.float32), np.zeros((2, n), np.int32)
+                order, stack = np.zeros(n, np.int64), np.zeros((128, 2), np.int64)
+                rank_strata.lay_again(*arrays, sheet.next_list, fields, ids, order, self._row_of, stack)
+                done += n
+                self._renewed += 1
+            sheet.next_list += 1
+        return sheet.next_list == len(list_from) - 1
+
+    def _details(self) -> dict[str, Any]:
+        return super()._details() | {"lists laid out anew": self._renewed}
 
     def _probe_sheet(
         self, arrays: Both, first_post: int, row: int, last_row: int, room: Candidates, n: int
