@@ -26,6 +26,10 @@ def test_the_demo_runs_and_explains_a_match_and_a_near_miss() -> None:
     assert changes is not None
     assert int(changes[1].replace(",", "")) > 10
     assert "lost dog · Paris" in result.output
+    taxi = re.search(r"a taxi at \S+ \S+ · \d+ around it · ([\d,]+) entered, ([\d,]+) left", result.output)
+    assert taxi is not None
+    assert int(taxi[1]) > 5
+    assert int(taxi[2]) > 0
 
 
 def test_equal_seeds_show_equal_worlds() -> None:

@@ -18,6 +18,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from nearcast.cli.demo_taxi import TAXI, Taxi
 from nearcast.cli.worldmap import WIDEST, WorldMap
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def demo(
     console = Console(record=picture is not None, width=100 if picture else None)
     with console.status("Generating wishes around the world's cities …"):
         hub, wishes, posts = _world(subscriptions, messages, seed, index)
-    stage = _Stage(wishes, Rankings(hub), console.width)
-    _play(console, hub, posts, stage)
+    taxi = Taxi(hub, posts, seed)
+    stage = _Stage(wishes, Rankings(hub), taxi, console.width)
+    _play(console, hub, posts, stage, taxi)
     console.print(stage.summary())
     for delivery in stage.kept:
         console.print(_explained(hub, delivery))
@@ -84,16 +86,19 @@ def _rehearse(hub: Hub, posts: list[Message]) -> None:
     hub.publish_all(posts)
     other = Hub(window=Window(seconds=10.0))
     other.rank("nobody", RANKED[0][0], near=(0.0, 0.0), k=1)
+    driver = Taxi(other, posts, 1)
     other.publish_all(posts)
+    driver.drive()
 
 
-def _play(console: Console, hub: Hub, posts: list[Message], stage: _Stage) -> None:
+def _play(console: Console, hub: Hub, posts: list[Message], stage: _Stage, taxi: Taxi) -> None:
     """Publish in small batches; on a terminal at a pace that eyes can follow."""
     pace = 0.05 if console.is_terminal else 0.0
     with Live(console=console, refresh_per_second=20, transient=True) as live:
         for batch in _batches(posts):
             started = time.perf_counter()
             deliveries = hub.publish_all(batch)
+            taxi.drive()
             stage.take(batch, deliveries, time.perf_counter() - started)
             if console.is_terminal:
                 live.update(stage.view())
@@ -136,8 +141,8 @@ class Rankings:
 class _Stage:
     """What the viewer sees: the map, the latest matches, the busiest words, the rates, rankings."""
 
-    def __init__(self, wishes: list[Subscription], rankings: Rankings, width: int) -> None:
-        self._rankings = rankings
+    def __init__(self, wishes: list[Subscription], rankings: Rankings, taxi: Taxi, width: int) -> None:
+        self._rankings, self._taxi = rankings, taxi
         centres = [_centre(wish) for wish in wishes]
         self._map = WorldMap((x for x, _ in centres), (y for _, y in centres), width - 4)
         self._n_wishes = len(wishes)
@@ -150,7 +155,8 @@ class _Stage:
 
     def take(self, batch: list[Message], delivered: list[Delivery], seconds: float) -> None:
         deliveries = [d for d in delivered if d.operation == "match"]
-        self._rankings.take([d for d in delivered if d.operation != "match"])
+        self._rankings.take([d for d in delivered if d.score is not None])
+        self._taxi.take([d for d in delivered if d.subscription == TAXI])
         self._seconds += seconds
         self._published += len(batch)
         self._delivered += len(deliveries)
@@ -196,13 +202,14 @@ class _Stage:
                 ]
             ),
             self._rankings.view(self._width),
+            self._taxi.view(self._width),
         )
 
     def summary(self) -> Group:
         share = 100 * self._matched / max(1, self._published)
         body = Group(self._map.text(), self._figures(), Text(f"{share:.0f} % of the messages were wanted by someone"))
         shown = Panel(body, title="nearcast demo", border_style="grey42", expand=False)
-        return Group(shown, self._rankings.view(self._width))
+        return Group(shown, self._rankings.view(self._width), self._taxi.view(self._width))
 
 
 def _centre(wish: Subscription) -> tuple[float, float]:
