@@ -8,7 +8,7 @@ PAGE   := src/nearcast/service/page/index.html
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo spark-demo test test-cluster test-compiled test-pure test-thorough test-web web wheel check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-kafka test-pure test-thorough test-web web wheel check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ test-web: $(READY)  ## The map page: types, lint, unit tests, and a real Chromiu
 
 test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed
 	$(BIN)/python -m pytest -q tests/spark/cluster.py
+
+test-kafka: $(READY)  ## Spark and the service with a Kafka broker of its own, which comes from Maven Central, once
+	$(BIN)/python -m pytest -q tests/spark/kafka.py tests/service/kafka.py
 
 test-thorough: $(READY)  ## The laws on new random worlds every time (EXAMPLES=500 of each by default)
 	HYPOTHESIS_PROFILE=thorough NEARCAST_EXAMPLES=$(or $(EXAMPLES),500) $(PYTEST) tests/test_laws.py tests/test_encoder.py

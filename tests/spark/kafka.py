@@ -1,0 +1,150 @@
+"""Kafka for real (`make test-kafka`): messages from a topic, pairs into a topic, restarts; everything is fetched.
+
+Not collected by `make test`: it needs Maven Central the first time, and a session with the connector.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from nearcast.spark import (
+    KAFKA,
+    ONCE,
+    BatchReport,
+    KafkaSink,
+    Versions,
+    build,
+    match_stream,
+    read_kafka,
+    run_changes,
+    run_stream,
+    session,
+)
+from tests.spark import records
+from tests.spark.broker import broker
+from tests.spark.test_match import frame
+from tests.spark.test_stream import finished, pairs, write_lines
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CHANCE = Random(7)
+WISHES = records.subscriptions(CHANCE, 40)
+POSTS = records.messages(CHANCE, 90)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with broker(tmp_path_factory.mktemp("kafka")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    running = session("local[2,4]", settings={**KAFKA, "spark.sql.shuffle.partitions": "2"})
+    yield running
+    running.stop()
+
+
+def send(spark: Any, servers: str, topic: str, rows: list[Any]) -> None:
+    lines = [(row if isinstance(row, str) else json.dumps(row),) for row in rows]
+    writer = spark.createDataFrame(lines, "value string").write.format("kafka")
+    writer.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+
+def held(spark: Any, servers: str, topic: str) -> list[tuple[str, dict[str, Any]]]:
+    """(key, value) of all records of a topic."""
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
+    rows = spark.read.format("kafka").options(**options).load()
+    found = rows.selectExpr("CAST(key AS STRING)", "CAST(value AS STRING)").collect()
+    return [(row["key"], json.loads(row["value"])) for row in found]
+
+
+def keys(wishes: list[Any], posts: list[Any]) -> set[str]:
+    return {f"{message}/{subscription}" for message, subscription in records.truth(wishes, posts)}
+
+
+@dataclass(frozen=True)
+class Flaky(KafkaSink):
+    """Fails after it has written batch 1, once: as if the driver had died before Spark noted the batch."""
+
+    mark: Path = Path()
+
+    def write(self, pairs: Any, rejected: Any, batch: int) -> None:
+        KafkaSink.write(self, pairs, rejected, batch)
+        if batch == 1 and not self.mark.exists():
+            self.mark.touch()
+            raise OSError("lost")
+
+
+def test_a_batch_that_is_written_twice_has_the_same_keys_and_values(spark: Any, servers: str, tmp_path: Path) -> None:
+    made = build(frame(spark, WISHES, 1), tmp_path / "storage", layout="replicated", counts_events=False)
+    versions = Versions(tmp_path / "storage")
+    versions.publish(made.folder)
+    sink = Flaky(servers, "pairs", "rejected", mark=tmp_path / "failed")
+    reports: list[BatchReport] = []
+
+    def run() -> None:
+        posted = read_kafka(spark, servers, "posts")
+        finished(run_stream(posted, versions, sink, tmp_path / "c", trigger=ONCE, on_batch=reports.append))
+
+    send(spark, servers, "posts", POSTS[:30])
+    run()
+    send(spark, servers, "posts", [*POSTS[30:60], "{", '{"id": 1}'])
+    with pytest.raises(Exception, match="lost"):
+        run()
+    first = versions.current().name
+    send(spark, servers, "changes", [{"operation": "remove", "id": wish["id"]} for wish in WISHES[10:]])
+    finished(run_changes(read_kafka(spark, servers, "changes"), versions, tmp_path / "cc", trigger=ONCE))
+    send(spark, servers, "posts", POSTS[60:])
+    run()
+    written = held(spark, servers, "pairs")
+    before, after = keys(WISHES, POSTS[:60]), keys(WISHES[:10], POSTS[60:])
+    second = versions.current().name
+    assert {(key, value["version"]) for key, value in written} == {(key, first) for key in before} | {
+        (key, second) for key in after
+    }
+    counts = Counter(key for key, _ in written)
+    twice = keys(WISHES, POSTS[30:60])
+    assert {key: n for key, n in counts.items() if n != 1} == dict.fromkeys(twice, 2)
+    assert {f"{value['message_id']}/{value['subscription_id']}" for _, value in written} == set(counts)
+    assert [(r.batch, r.messages, r.rejected) for r in reports] == [(0, 30, 0), (1, 30, 2), (2, 30, 0)]
+    told = {value["source"]: value["batch"] for _, value in held(spark, servers, "rejected")}
+    assert set(told.values()) == {1}
+    assert len(told) == 2
+
+
+def test_a_stream_of_pairs_goes_on_from_its_checkpoint(spark: Any, servers: str, tmp_path: Path) -> None:
+    made = build(frame(spark, WISHES, 1), tmp_path / "storage", layout="replicated", counts_events=False)
+
+    def run() -> None:
+        found = match_stream(read_kafka(spark, servers, "there"), made)
+        value = found.selectExpr("concat(message_id, '/', subscription_id) AS key", "to_json(struct(*)) AS value")
+        writer = value.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "here")
+        finished(writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start())
+
+    for part in (POSTS[:40], POSTS[40:]):
+        send(spark, servers, "there", part)
+        run()
+    assert Counter(key for key, _ in held(spark, servers, "here")) == Counter(keys(WISHES, POSTS))
+
+
+def test_the_command_reads_a_topic(spark: Any, servers: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from nearcast.cli import app
+
+    write_lines(tmp_path / "wishes.ndjson", WISHES)
+    send(spark, servers, "asked", POSTS[:40])
+    out = tmp_path / "out"
+    asked = ["-s", str(tmp_path / "wishes.ndjson"), "-m", f"kafka://{servers}/asked", "-o", str(out), "--once"]
+    told = CliRunner().invoke(app, ["spark", "stream", *asked])
+    assert "batch 0: 40 messages" in told.output, told.output
+    assert pairs(spark, out) == Counter(records.truth(WISHES, POSTS[:40]))
