@@ -19,6 +19,7 @@ import pytest
 from nearcast.errors import NearcastError
 from nearcast.spark import ONCE, BatchReport, FileSink, Versions, build, match, run_stream, session
 from tests.spark import records
+from tests.spark.conftest import SHORT_LIVED
 from tests.spark.test_match import POSTS, TRUTH, WISHES, frame
 from tests.spark.test_match import pairs as pairs_of_table
 from tests.spark.test_stream import finished, pairs, stream, write_lines
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    running = session("local-cluster[2,1,1024]", settings={"spark.executorEnv.PYTHONPATH": paths})
+    running = session("local-cluster[2,1,1024]", settings={**SHORT_LIVED, "spark.executorEnv.PYTHONPATH": paths})
     yield running
     running.stop()
 

@@ -12,6 +12,12 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed (extra spark)")
 
 HERE = Path(__file__).parent
+SHORT_LIVED = {
+    "spark.sql.shuffle.partitions": "2",
+    # Java that lives for minutes: compiling better code costs more than it saves.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
@@ -28,6 +34,6 @@ def spark() -> Iterator[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        running = session("local[2,4]", settings={"spark.sql.shuffle.partitions": "2"})
+        running = session("local[2,4]", settings=SHORT_LIVED)
         yield running
         running.stop()

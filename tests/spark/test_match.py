@@ -50,7 +50,7 @@ def posts(spark: Any) -> Any:
 def test_every_layout_gives_exactly_the_pairs_of_the_reference(
     layout: str, wishes: Any, posts: Any, tmp_path: Path
 ) -> None:
-    made = build(wishes, tmp_path, layout=layout, shards=5, messages=posts)
+    made = build(wishes, tmp_path, layout=layout, shards=3, messages=posts)
     assert made.report.chosen.layout == layout
     assert pairs(match(posts, made)) == TRUTH
 

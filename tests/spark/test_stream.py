@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -49,20 +50,25 @@ def pairs(spark: Any, out: Path, strip: str = "") -> Counter[tuple[int, str]]:
     return Counter((int(row["message_id"].removeprefix(strip)), row["subscription_id"]) for row in rows)
 
 
+@pytest.fixture(scope="module")
+def storage(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A published version of the subscriptions, made once."""
+    folder = tmp_path_factory.mktemp("made")
+    write_lines(folder / "wishes.ndjson", WISHES)
+    wishes = read(spark, str(folder / "wishes.ndjson"), SUBSCRIPTIONS)
+    made = build(wishes, folder / "storage", layout="replicated", counts_events=False)
+    Versions(folder / "storage").publish(made.folder)
+    return folder / "storage"
+
+
 @pytest.fixture
-def world(spark: Any, tmp_path: Path) -> Path:
+def world(storage: Path, tmp_path: Path) -> Path:
     """Folders in, posts, changes; a first file of posts; a published version."""
     for name in ("posts", "changes"):
         (tmp_path / name).mkdir()
     write_lines(tmp_path / "wishes.ndjson", WISHES)
     write_lines(tmp_path / "posts" / "0.ndjson", POSTS[0])
-    made = build(
-        read(spark, str(tmp_path / "wishes.ndjson"), SUBSCRIPTIONS),
-        tmp_path / "storage",
-        layout="replicated",
-        counts_events=False,
-    )
-    Versions(tmp_path / "storage").publish(made.folder)
+    shutil.copytree(storage, tmp_path / "storage")
     return tmp_path
 
 
