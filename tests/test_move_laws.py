@@ -26,7 +26,9 @@ def _case(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.xdist_group(f"move-{name.partition(':')[0]}"))
 
 
-NAMES = ["scan", "strata-move", *TINY_MOVERS] if PURE else [*moving.names(), *TINY_MOVERS]  # tiny ones meet all code
+NAMES = (
+    ["scan", "strata-move", "ap+safe", *TINY_MOVERS] if PURE else [*moving.names(), *TINY_MOVERS]
+)  # tiny ones meet all code
 every_mover = pytest.mark.parametrize("name", [_case(name) for name in NAMES])
 each_kind = pytest.mark.parametrize(
     "name", [_case(name) for name in (*moving.CATALOGUE, "tiny strata-move", "tiny ap+")]
@@ -146,6 +148,23 @@ def test_memory_stays_bounded_while_all_moves(name: str) -> None:
     assert mover.report().messages == 2 * n
     half = len(sizes) // 2
     assert max(sizes[half:]) <= 1.5 * max(sizes[:half])
+
+
+def test_safe_regions_save_updates_and_lose_nothing() -> None:
+    n = 60 if PURE else 600
+    wishes, chance = _wished(n, keywords=(1, 3), area=(1e-3, 1e-2)), np.random.default_rng(3)
+    both = [_create("ap+safe"), _create("scan")]
+    slots, boxes = [mover.follow(wishes) for mover in both], wishes.boxes.copy()
+    for now in range(8):
+        batch = generate_messages(n // 4, 10 + now, STYLE)
+        same(*(mover.arrive(batch, np.full(n // 4, now + 3.0), float(now)) for mover in both))
+        by = chance.normal(0, 0.002, (n, 2))
+        boxes += np.concatenate([by, by], axis=1)
+        same(*(mover.move(s, boxes) for mover, s in zip(both, slots, strict=True)))
+    details = both[0].report().details
+    assert details["updates sent"] + details["updates saved"] == 8 * n == both[0].report().moves
+    assert 0.1 < details["share saved"] < 1.0
+    assert details["asked by arrivals"] > 0
 
 
 def test_bad_input_gets_a_clear_error() -> None:

@@ -208,7 +208,8 @@ def _result(name: str, spec: Spec, before: MoveReport, after: MoveReport, spent:
             "lists a move": (after.nodes - before.nodes) / n_moves,
             "build s": spent.build,
             "MB": after.bytes_total / 1e6,
-        },
+        }
+        | ({"updates saved": after.details["share saved"]} if "share saved" in after.details else {}),
     )
 
 

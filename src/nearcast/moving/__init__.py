@@ -12,6 +12,7 @@ from nearcast.moving.base import Mover, TimeError
 from nearcast.moving.cells import IqPlus, Kk, RqPlus, Ss
 from nearcast.moving.changes import Changes
 from nearcast.moving.report import MoveReport
+from nearcast.moving.safe import SafeApPlus
 from nearcast.moving.scan import Scan
 from nearcast.moving.strata_move import StrataMove
 
@@ -19,6 +20,7 @@ CATALOGUE: dict[str, type[Mover]] = {
     "scan": Scan,
     "strata-move": StrataMove,
     "ap+": ApPlus,
+    "ap+safe": SafeApPlus,
     "iq+": IqPlus,
     "rq+": RqPlus,
     "ss": Ss,

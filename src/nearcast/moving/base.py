@@ -221,7 +221,18 @@ class Mover(ABC):
 
     def _compare(self, entries: NDArray[np.int64], old: NDArray[np.float64], new: NDArray[np.float64]) -> Changes:
         """What has to enter and to leave when entries go from one box to the other."""
-        parts: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.bool_))]
+        parts = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.bool_))]
+        parts += self._differences(entries, old, new)
+        moves, rows, entered = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if self.live.table.has_several:
+            moves, rows, entered = self._of_whole_messages(moves, rows, old, new)
+        return self._settle(entries[moves].astype(np.int32), rows, entered)
+
+    def _differences(
+        self, entries: NDArray[np.int64], old: NDArray[np.float64], new: NDArray[np.float64]
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]]:
+        """What `_differ` finds, in parts."""
+        parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]] = []
         first = 0
         while first < len(entries):
             room = self._room
@@ -231,10 +242,7 @@ class Mover(ABC):
             if following < len(entries):
                 self._room *= 2
             first = following
-        moves, rows, entered = (np.concatenate(column) for column in zip(*parts, strict=True))
-        if self.live.table.has_several:
-            moves, rows, entered = self._of_whole_messages(moves, rows, old, new)
-        return self._settle(entries[moves].astype(np.int32), rows, entered)
+        return parts
 
     def _of_whole_messages(
         self, moves: NDArray[np.int32], rows: NDArray[np.int32], old: NDArray[np.float64], new: NDArray[np.float64]
