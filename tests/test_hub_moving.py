@@ -95,3 +95,35 @@ def test_bad_moves_get_a_clear_error() -> None:
     hub.publish("taxi", at=(0, 0), ts=10)
     with pytest.raises(NearcastError, match="does not run back"):
         hub.advance(9)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_followers_and_live_messages_are_there_again(tmp_path: Path, is_closed: bool) -> None:
+    url = f"sqlite:///{tmp_path}/hub.db"
+    options = {"space": LINE, "window": Window(seconds=60.0)}
+    hub = Hub.open(url, **options)
+    hub.publish("taxi before", at=(1, 0), id=0, ts=1)
+    hub.follow("bo", "taxi", within=line(0, 2), subscriber="driver")
+    hub.follow("cy", "taxi", within=line(0, 9))
+    hub.follow("dy", "taxi", within=line(0, 9))
+    hub.publish("taxi early", at=(1, 0), id=1, ts=10)
+    hub.publish("taxi late", at=(7, 0), id=2, ts=60)
+    hub.unfollow("dy")
+    hub.move("bo", line(6, 8))
+    if is_closed:
+        hub.close()
+    else:
+        hub.checkpoint()
+        hub.publish("taxi last", at=(7, 0), id=3, ts=65)
+        hub._keeper.store.close()
+        hub._keeper = None
+    with Hub.open(url, **options) as again:
+        last = [] if is_closed else [3]
+        assert [wish.id for wish in again.followers()] == ["bo", "cy"]
+        assert again.follower("bo").receiver == "driver"
+        assert [m.id for m in again.current("bo")] == [2, *last]
+        assert [m.id for m in again.current("cy")] == [1, 2, *last]
+        assert told(again.publish("ferry", at=(0, 0), id=4, ts=70)) == [("leave", "cy", 1)]
+        assert sorted(told(again.move("cy", line(0, 1)))) == [("leave", "cy", i) for i in (2, *last)]
+        with pytest.raises(NearcastError, match="'bo' exists"):
+            again.follow("bo", "taxi", within=line(0, 2))

@@ -8,6 +8,8 @@ from itertools import count
 from nearcast.deliveries import Delivery, UnknownSubscriptionError
 from nearcast.expression import parse
 from nearcast.geo import Region, Space
+from nearcast.keeping.followers import FollowKeeper
+from nearcast.keeping.keeper import Keeper
 from nearcast.model import Id, Message, Subscription
 from nearcast.moving import MoveReport
 from nearcast.moving.tracker import MoveChange, Tracker
@@ -23,14 +25,16 @@ class Following:
     _analyzer: Analyzer
     _window: Window
     _numbers: count[int]
+    _keeper: Keeper | None = None
     _tracker: Tracker | None = None
 
     def follow(self, id: Id, expression: str, within: Region, *, subscriber: Id | None = None) -> Id:
         """Leave a wish whose region may move: `move` moves it, `current` says which live messages it has.
 
         Changes come as deliveries of `move`, `publish` and `advance`: `enter` and `leave`. Messages live in the window
-        of the hub, which begins with the first such wish, or for their own `ttl`. Kept in memory only, also in a
-        hub with a store. Its ids are apart from those of `subscribe`.
+        of the hub, which begins with the first such wish, or for their own `ttl`. With a store, who
+        follows and the live messages are there again after a restart, and where everybody was at the last
+        checkpoint. Ids are apart from those of `subscribe`.
         """
         wish = Subscription(
             read_id({"id": id}),
@@ -44,11 +48,27 @@ class Following:
     def follow_all(self, wishes: Sequence[Subscription]) -> None:
         """Many at once, all or none."""
         if self._tracker is None:
-            self._tracker = Tracker.create(self.space, count=self._window.count, seconds=self._window.seconds)
+            self._tracker = self._new_tracker()
+        if self._keeper is not None:
+            self._tracker.check_new(wishes)
+            FollowKeeper(self._keeper).begin(wishes, self._tracker)
         self._tracker.follow(wishes)
 
+    def _new_tracker(self) -> Tracker:
+        return Tracker.create(self.space, count=self._window.count, seconds=self._window.seconds)
+
+    def _restore_followers(self, keeper: Keeper) -> None:
+        kept = FollowKeeper(keeper)
+        if wishes := kept.wishes():
+            self._tracker = self._new_tracker()
+            kept.fill(self._tracker, wishes)
+
     def unfollow(self, id: Id) -> None:
-        self._followers().unfollow(id)
+        tracker = self._followers()
+        tracker.subscription(id)  # or an error, before anything is written
+        if self._keeper is not None:
+            FollowKeeper(self._keeper).end(id)
+        tracker.unfollow(id)
 
     def move(self, id: Id, region: Region) -> list[Delivery]:
         """The region of a moving subscription is this now; what enters and leaves by that."""

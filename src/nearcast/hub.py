@@ -22,6 +22,7 @@ from nearcast.explain import Explanation, explain
 from nearcast.expression import parse
 from nearcast.following import Following
 from nearcast.geo import Box, Region, Space, earth, point
+from nearcast.keeping.followers import FollowKeeper
 from nearcast.keeping.keeper import Keeper
 from nearcast.keeping.rankings import RankKeeper
 from nearcast.keeping.rematch import Chunk, Rematch, Valid
@@ -138,6 +139,7 @@ class Hub(Following):
         if wishes := kept.wishes():
             self._board = self._new_board()
             kept.fill(self._board, wishes)
+        self._restore_followers(keeper)
         self._numbers = count(keeper.store.subscriptions.last + keeper.store.wishes.last + keeper.next_seq)
 
     def checkpoint(self) -> None:
@@ -145,6 +147,8 @@ class Hub(Following):
         self._kept().save(self._index, self.lexicon, {slot: held.number for slot, held in self._by_slot.items()})
         if self._board is not None:
             RankKeeper(self._kept()).note(self._board)
+        if self._tracker is not None:
+            FollowKeeper(self._kept()).note(self._tracker)
 
     def close(self) -> None:
         """Write a checkpoint and close the store. What was published and subscribed is safe without it."""
@@ -312,7 +316,8 @@ class Hub(Following):
             deliveries += self._ranked(self._board.arrive(posted, first_seq), first_seq)
         if self._tracker is not None:
             seqs = None if first_seq is None else (first_seq, first_seq + len(posted) - 1)
-            deliveries += self._followed(self._tracker.arrive(posted), seqs)
+            logged = () if seqs is None else range(seqs[0], seqs[1] + 1)
+            deliveries += self._followed(self._tracker.arrive(posted, logged), seqs)
         return deliveries
 
     def _count_event(self, held: _Held, seq: int | None) -> _Limited:

@@ -48,6 +48,8 @@ class Tracker:
         self._of: dict[Id, dict[Id, None]] = {}  # ids by subscriber, in order
         self._messages: dict[int, Message] = {}  # by number
         self._arrived = 0
+        self._logged: dict[int, int] = {}  # by number of a live message: its number in the log
+        self._moved: set[Id] = set()
 
     @classmethod
     def create(
@@ -75,19 +77,38 @@ class Tracker:
     def subscriptions_of(self, subscriber: Id) -> list[Subscription]:
         return [self.subscription(identity) for identity in self._of.get(subscriber, ())]
 
+    @property
+    def arrived(self) -> int:
+        """Messages so far."""
+        return self._arrived
+
+    @property
+    def oldest_seq(self) -> int | None:
+        """Number in the log of the oldest live message; None: there is none."""
+        return next(iter(self._logged.values()), None)
+
+    def take_moved(self) -> list[Subscription]:
+        """Those who moved since this was asked last, as they are now."""
+        moved, self._moved = self._moved, set()
+        return [self.subscription(one) for one in moved]
+
     # -- subscriptions ------------------------------------------------------------------------------
 
     def follow(self, wishes: Sequence[Subscription]) -> None:
         """Take subscriptions in, all or none; ask `current` for what they have already."""
+        self.check_new(wishes)
+        slots = self._mover.follow(self._columns(wishes))
+        for wish, slot in zip(wishes, slots.tolist(), strict=True):
+            self._slots[wish.id], self._wishes[slot] = slot, wish
+            self._of.setdefault(wish.receiver, {})[wish.id] = None
+
+    def check_new(self, wishes: Sequence[Subscription]) -> None:
+        """Raise if one of them cannot be taken in."""
         ids = [wish.id for wish in wishes]
         known = [identity for identity in ids if identity in self._slots]
         if known or len(set(ids)) < len(ids):
             which = known[0] if known else next(identity for identity in ids if ids.count(identity) > 1)
             raise NearcastError(f"moving subscription {which!r} {'exists' if known else 'is given twice'}")
-        slots = self._mover.follow(self._columns(wishes))
-        for wish, slot in zip(wishes, slots.tolist(), strict=True):
-            self._slots[wish.id], self._wishes[slot] = slot, wish
-            self._of.setdefault(wish.receiver, {})[wish.id] = None
 
     def unfollow(self, subscription: Id) -> None:
         slot = self._slot(subscription)
@@ -104,6 +125,7 @@ class Tracker:
         others = [slot for slot in checked if slot not in boxes]
         moved = {slot: replace(self._wishes[slot], region=region) for slot, region in checked.items()}
         self._wishes |= moved
+        self._moved |= regions.keys()
         sides = np.array([(b.west, b.south, b.east, b.north) for b in boxes.values()], np.float64).reshape(-1, 4)
         changes = [self._mover.move(list(boxes), sides)] if boxes else []
         if others:
@@ -134,8 +156,11 @@ class Tracker:
                 life = "a time to live" if message.ttl is not None else "a window of seconds"
                 raise NearcastError(f"message {message.id!r} has no ts; {life} needs the time of the message")
 
-    def arrive(self, messages: Sequence[Message]) -> list[MoveChange]:
-        """Messages as one step, at the latest of their times; those that have ended by then are counted as late."""
+    def arrive(self, messages: Sequence[Message], seqs: Iterable[int] = ()) -> list[MoveChange]:
+        """Messages as one step, at the latest of their times; those that have ended by then are counted as late.
+
+        `seqs`: their numbers in the log.
+        """
         self.check(messages)
         for message in messages:
             self._lexicon.intern_all([token.word for token in message.tokens])  # a later wish may ask for them
@@ -143,6 +168,7 @@ class Tracker:
         batch = MessageBatch.from_values(messages, self._lexicon, space=self._mover.space)
         first, self._arrived = self._arrived, self._arrived + len(messages)
         self._messages |= dict(enumerate(messages, first))
+        self._logged |= dict(enumerate(seqs, first))
         ends = np.array([self._end(message) for message in messages], np.float64)
         changes = self._mover.arrive(batch, ends, max(now, self.now, NO_TIME))
         return self._told(changes, first)
@@ -165,6 +191,7 @@ class Tracker:
         ]
         for seq in self._mover.take_gone().tolist():
             del self._messages[seq]
+            self._logged.pop(seq, None)
         if first is None:
             return told
         told.sort(key=lambda change: (change.entered, change.number))

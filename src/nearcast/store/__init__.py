@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nearcast.store.access import ApiKeys, Webhooks
 from nearcast.store.database import VERSION, Database, StoreError
+from nearcast.store.followers import Followers
 from nearcast.store.log import Log
 from nearcast.store.opening import open_database
 from nearcast.store.truth import Cursors, Settings, Subscriptions
@@ -31,6 +32,7 @@ class Store:
         self.log = Log(database)
         self.subscriptions = Subscriptions(database)
         self.wishes = Wishes(database)
+        self.followers = Followers(database)
         self.cursors = Cursors(database)
         self.api_keys = ApiKeys(database)
         self.webhooks = Webhooks(database)

@@ -60,6 +60,9 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS ended_subscription ON subscriptions (to_seq) WHERE to_seq IS NOT NULL",
     """CREATE TABLE IF NOT EXISTS wishes (
         number {key} PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, body {blob} NOT NULL, UNIQUE (tenant, id))""",
+    """CREATE TABLE IF NOT EXISTS followers (
+        number {key} PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, subscriber TEXT NOT NULL,
+        body {blob} NOT NULL, UNIQUE (tenant, id))""",
     """CREATE TABLE IF NOT EXISTS cursors (
         tenant TEXT NOT NULL, subscriber TEXT NOT NULL, seq BIGINT NOT NULL, PRIMARY KEY (tenant, subscriber))""",
     """CREATE TABLE IF NOT EXISTS api_keys (
