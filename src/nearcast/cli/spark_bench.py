@@ -34,9 +34,8 @@ def bench(
         worlds = [world(place, n, messages) for n in sorted(map(int, subscriptions.split(",")))]
         if only_make:
             return
-        report = measure(master, worlds, rounds=rounds, limit=limit, work=Path(temporary))
-    if out is not None:
-        saved(report, out)
+        keep = (lambda report: saved(report, out)) if out is not None else (lambda _: None)
+        report = measure(master, worlds, rounds=rounds, limit=limit, work=Path(temporary), tell=keep)
     typer.echo(session_of(report))
 
 

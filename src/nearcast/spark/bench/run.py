@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import uuid
@@ -71,16 +72,21 @@ class Report:
     cases: list[Case]
 
 
-def measure(master: str, worlds: list[World], *, rounds: int, limit: float, work: Path) -> Report:
-    """Start a session and measure all worlds, the smallest first."""
+def measure(
+    master: str, worlds: list[World], *, rounds: int, limit: float, work: Path, tell: Callable[[Report], None]
+) -> Report:
+    """Start a session and measure all worlds, the smallest first. `tell` gets the report after each."""
     began = time.perf_counter()
     spark = session(master, settings={"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"})
     spark.range(1).count()
     started = time.perf_counter() - began
     cores = spark.sparkContext.defaultParallelism
     functions = [row[0] for row in spark.sql("SHOW FUNCTIONS LIKE 'st_*'").collect()]
-    cases = [_case(spark, world, cores, rounds, limit, work) for world in worlds]
-    return Report(master, cores, started, functions, cases)
+    report = Report(master, cores, started, functions, [])
+    for world in worlds:
+        report.cases.append(_case(spark, world, cores, rounds, limit, work))
+        tell(report)
+    return report
 
 
 def _case(spark: SparkSession, world: World, cores: int, rounds: int, limit: float, work: Path) -> Case:
@@ -90,7 +96,7 @@ def _case(spark: SparkSession, world: World, cores: int, rounds: int, limit: flo
         world.subscriptions,
         world.messages,
         compare(spark, world, cores, rounds, limit),
-        list(_streams(spark, world, work)) if world.subscriptions <= STREAMED else [],
+        list(_streams(spark, world, limit, work)) if world.subscriptions <= STREAMED else [],
         mapped(spark, shard, cores),
         sum(file.stat().st_size for file in shard.rglob("*") if file.is_file()),
         first,
@@ -111,6 +117,7 @@ def compare(spark: SparkSession, world: World, cores: int, rounds: int, limit: f
     for _ in range(rounds):
         for name, run in timed.items():
             taken[name].append(spent(run))
+            print(f"{world.subscriptions:,} {name}: {taken[name][-1]}", file=sys.stderr, flush=True)
     answers[AS_ROWS] = answers["replicated"]
     return [_figure(name, answers[name], taken.get(name, []), world.messages, limit) for name in answers]
 
@@ -159,7 +166,7 @@ def _discard(frame: Frames, spark: SparkSession, world: World) -> None:
 # -- streams ----------------------------------------------------------------------------------------------
 
 
-def _streams(spark: SparkSession, world: World, work: Path) -> Iterator[StreamFigure]:
+def _streams(spark: SparkSession, world: World, limit: float, work: Path) -> Iterator[StreamFigure]:
     name, folder = f"{world.subscriptions}", work / uuid.uuid4().hex
     schema = spark.read.parquet(str(world.stream)).schema
 
@@ -168,18 +175,20 @@ def _streams(spark: SparkSession, world: World, work: Path) -> Iterator[StreamFi
 
     nowhere = match_stream(posts(), world.built).writeStream.format("noop")
     query = nowhere.option("checkpointLocation", str(folder / "nowhere")).trigger(availableNow=True).start()
-    yield _stream_figure("into nothing", query)
+    yield _stream_figure("into nothing", query, limit)
     versions = Versions(world.built.folder.parent)
     versions.publish(world.built.folder)
     sink = FileSink(folder / f"pairs-{name}")
     query = run_stream(posts(), versions, sink, folder / "c", trigger=ONCE)
-    yield _stream_figure("into files, exactly once", query)
+    yield _stream_figure("into files, exactly once", query, limit)
 
 
-def _stream_figure(name: str, query: StreamingQuery) -> StreamFigure:
-    query.awaitTermination()
+def _stream_figure(name: str, query: StreamingQuery, limit: float) -> StreamFigure:
+    """Of the batches that were done within the limit, without the first."""
+    query.awaitTermination(max(1, round(limit)))
     told: list[Any] = [p for p in query.recentProgress if p["numInputRows"]][1:]
+    query.stop()
     taken = sorted(float(p["durationMs"]["triggerExecution"]) for p in told)
-    latency = {f"p{p}": taken[min(len(taken) - 1, len(taken) * p // 100)] for p in (50, 90, 99)}
+    latency = {f"p{p}": taken[min(len(taken) - 1, len(taken) * p // 100)] if taken else 0.0 for p in (50, 90, 99)}
     rows = sum(int(p["numInputRows"]) for p in told)
-    return StreamFigure(name, rows // len(told), len(told), latency, rows / (sum(taken) / 1e3))
+    return StreamFigure(name, rows // max(1, len(told)), len(told), latency, rows / max(1e-3, sum(taken) / 1e3))
