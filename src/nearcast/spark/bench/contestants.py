@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +29,18 @@ def embedded(world: World, threads: int) -> int:
     """Parquet, texts, terms, pairs, ids: all in this process; as many threads as Spark has cores. The pairs."""
     file = pq.ParquetFile(world.posts)
     groups = list(range(file.num_row_groups))
-    lexicon = load_lexicon(world.built.folder)
     with ThreadPoolExecutor(threads) as pool:
-        parts = [(world, TextEncoder(lexicon), groups[i::threads]) for i in range(threads)]
+        parts = [
+            (world, encoder, groups[i::threads]) for i, encoder in enumerate(_encoders(world.built.folder, threads))
+        ]
         return sum(pool.map(_groups, parts))
+
+
+@lru_cache(maxsize=1)
+def _encoders(folder: Path, threads: int) -> list[TextEncoder]:
+    """Kept from one run to the next, as Spark's workers keep theirs."""
+    lexicon = load_lexicon(folder)
+    return [TextEncoder(lexicon) for _ in range(threads)]
 
 
 def _groups(part: tuple[World, TextEncoder, list[int]]) -> int:
