@@ -78,7 +78,7 @@ def test_the_bench_compares_answers_before_it_measures(spark: Any, tmp_path: Pat
     assert [one["batches"] for one in case["streams"]] == [1, 1]
     assert case["memory"][2] >= case["memory"][1] > 0
     CliRunner().invoke(app, ["spark", "bench-page", str(figures), str(figures), "--out", str(page)])
-    assert done.output.strip() in page.read_text()
+    assert done.stdout.strip() in page.read_text()
     assert "times as fast" in page.read_text()
 
 

@@ -117,7 +117,8 @@ def compare(spark: SparkSession, world: World, cores: int, rounds: int, limit: f
     for _ in range(rounds):
         for name, run in timed.items():
             taken[name].append(spent(run))
-            print(f"{world.subscriptions:,} {name}: {taken[name][-1]}", file=sys.stderr, flush=True)
+            cpu, wall = taken[name][-1]
+            print(f"{world.subscriptions:,} {name}: {cpu:.2f} s CPU, {wall:.2f} s wall", file=sys.stderr, flush=True)
     answers[AS_ROWS] = answers["replicated"]
     return [_figure(name, answers[name], taken.get(name, []), world.messages, limit) for name in answers]
 
