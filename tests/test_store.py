@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from nearcast.expression import from_words, parse
-from nearcast.geo import MultiPolygon, Polygon, box, circle, earth, plane
+from nearcast.geo import MultiPolygon, Polygon, box, circle, earth, plane, point
 from nearcast.model import Message, Subscription
 from nearcast.store import Store, StoreError, open_store
 from nearcast.store.access import DeadLetter, Webhook
@@ -255,3 +257,18 @@ def test_messages_come_back_as_they_were() -> None:
     assert again == message
     assert again.payload == message.payload
     assert space_from(space_bytes(plane(0, 0, 1, 0.1))) == plane(0, 0, 1, 0.1)
+
+
+@given(
+    st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=("Cs",)), min_size=1),
+    st.text(st.characters(exclude_categories=("Cs",)), min_size=1),
+    st.floats(-180, 180),
+    st.floats(-90, 90),
+    st.none() | st.floats(0, 1e11),
+)
+def test_the_short_way_to_bytes_writes_what_the_encoder_writes(
+    identity: int | str, text: str, x: float, y: float, ts: float | None
+) -> None:
+    message = Message(identity, (), point(x, y), ts, text)
+    value = {"id": identity, "text": text, "at": [x, y]} | ({} if ts is None else {"ts": ts})
+    assert message_bytes(message) == json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nearcast import indexes
-from nearcast.columns import SubscriptionColumns
+from nearcast.columns import Pairs, SubscriptionColumns
 from nearcast.columns.encoder import TextEncoder
 from nearcast.deliveries import Delivery, UnknownSubscriptionError
 from nearcast.errors import NearcastError
@@ -34,6 +34,7 @@ from nearcast.records import read_id, read_message, read_wish
 from nearcast.store import Store, StoreError, open_store
 from nearcast.store.truth import Ending
 from nearcast.text import analyzer
+from nearcast.watching import Watch
 
 DEFAULT_WINDOW = Window(count=10_000)
 
@@ -98,6 +99,7 @@ class Hub(Following):
         self._index = indexes.create(index, **options)
         self._held: dict[Id, _Held] = {}
         self._by_slot: dict[int, _Held] = {}
+        self._watch = Watch()
         self._numbers = count(1)
 
     @classmethod
@@ -230,6 +232,7 @@ class Hub(Following):
     def _hold(self, wish: Subscription, slot: int, number: int, spent: int = 0) -> None:
         held = _Held(wish, slot, np.inf if wish.max_events is None else wish.max_events - spent, number)
         self._held[wish.id] = self._by_slot[slot] = held
+        self._watch.hold(slot, wish)
 
     def _forget(self, held: _Held) -> None:
         del self._held[held.wish.id], self._by_slot[held.slot]
@@ -296,9 +299,34 @@ class Hub(Following):
 
     def deliver(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
         """Match messages that are in the log already, the first of them as `first_seq`."""
+        deliveries = self._matched(posted, self._pairs(posted).by_message(), first_seq)
+        return deliveries + self._changed(posted, first_seq)
+
+    def deliver_watched(self, posted: Sequence[Message], first_seq: int) -> tuple[list[Delivery], int]:
+        """The same, but only the deliveries of subscribers that are watched, and how many there are for all."""
+        pairs = self._pairs(posted)
+        concerned = self._watch.concerned(pairs.slot)
+        few = Pairs(pairs.message[concerned], pairs.slot[concerned]).by_message()
+        deliveries = self._matched(posted, few, first_seq) + self._changed(posted, first_seq)
+        total = len(pairs.slot) - len(few.slot) + len(deliveries)
+        return [delivery for delivery in deliveries if delivery.subscriber in self._watch], total
+
+    def watch(self, subscriber: Id) -> None:
+        """Somebody reads what this subscriber gets; `unwatch` as often."""
+        self._watch.begin(subscriber, self._slots_of(subscriber))
+
+    def unwatch(self, subscriber: Id) -> None:
+        self._watch.end(subscriber, self._slots_of(subscriber))
+
+    def _slots_of(self, subscriber: Id) -> list[int]:
+        return [self._held[wish.id].slot for wish in self.subscriptions_of(subscriber)]
+
+    def _pairs(self, posted: Sequence[Message]) -> Pairs:
         batch = self._encoder.from_values(posted)
         self.lexicon.count(batch.terms_once(), len(posted))
-        pairs = self._index.match(batch).by_message()
+        return self._index.match(batch)
+
+    def _matched(self, posted: Sequence[Message], pairs: Pairs, first_seq: int | None) -> list[Delivery]:
         limited: dict[int, _Limited] = {}
         deliveries = []
         for number, slot in zip(pairs.message.tolist(), pairs.slot.tolist(), strict=True):
@@ -312,6 +340,11 @@ class Hub(Following):
             spent = {number: event.spent for number, event in limited.items()}
             endings = [Ending(number, event.to_seq) for number, event in limited.items() if event.to_seq]
             self._keeper.count_events(spent, endings, first_seq + len(posted) - 1)
+        return deliveries
+
+    def _changed(self, posted: Sequence[Message], first_seq: int | None) -> list[Delivery]:
+        """What enters and leaves rankings and followers."""
+        deliveries = []
         if self._board is not None:
             deliveries += self._ranked(self._board.arrive(posted, first_seq), first_seq)
         if self._tracker is not None:

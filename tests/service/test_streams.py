@@ -158,7 +158,7 @@ def test_what_is_on_disk_is_accepted_even_if_matching_fails(server: Running, mon
 
     with server.events("ana", after=0) as events:
         with monkeypatch.context() as fault:
-            fault.setattr(hub, "deliver", broken)
+            fault.setattr(hub, "deliver_watched", broken)
             told = server.publish("jazz", "blues")
         assert (told["accepted"], told["last_seq"], told["deliveries"]) == (2, 2, None)
         assert told["unmatched"] == "matching: the index is broken"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BATCH = 2_000
 BODIES = 60
 RATE, AT_ONCE = 1_000, 10  # messages a second, and in one request, where delays are measured
-PAUSE = 0.05  # between requests beside the reader that reads nothing
+FEW, PAUSE = 100, 0.05  # in one request, and seconds between requests, beside the reader that reads nothing
 MB = 1e6
 SHARES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "longest": 1.0}
 
@@ -45,7 +45,8 @@ def service(
         if "delay" in only:
             lines += _delay(measure.delay(address, records, RATE, AT_ONCE, seconds))
         if "memory" in only:
-            lines += _memory(measure.stuck(address, pid, made, stuck_seconds, PAUSE))
+            small = measure.bodies(records, BODIES, FEW)
+            lines += _memory(measure.stuck(address, pid, small, stuck_seconds, PAUSE))
     for line in lines:
         typer.echo(line)
     if markdown is not None:

@@ -14,7 +14,7 @@ from itertools import islice
 import typer
 
 FILL = 20_000  # wishes at a time
-READY_WITHIN = 120.0
+READY_WITHIN = 600.0
 
 
 def fill(store: str, n: int, seed: int) -> None:

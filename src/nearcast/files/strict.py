@@ -57,20 +57,20 @@ class StrictDecoder:
         """RowError if the value, just parsed from this text, must not be used."""
         if self._problem:
             raise RowError(self._problem)
-        if _ESCAPED_BYTE.search(text):
+        if not text.isascii() and _ESCAPED_BYTE.search(text):
             raise RowError(NOT_UTF8)
-        if _MAYBE_HALF.search(text):
+        if "\\u" in text and _MAYBE_HALF.search(text):
             try:
                 _encode(value).encode()
             except UnicodeEncodeError:
                 raise RowError("half a surrogate pair (\\ud800 to \\udfff alone); Unicode text needed") from None
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value: dict[str, Any] = {}
-        for name, item in pairs:
-            if name in value:
-                self._problem = self._problem or f"the key {name[:40]!r} is given twice"
-            value[name] = item
+        value = dict(pairs)
+        if len(value) < len(pairs) and not self._problem:
+            names = [name for name, _ in pairs]
+            twice = next(name for at, name in enumerate(names) if name in names[:at])
+            self._problem = f"the key {twice[:40]!r} is given twice"
         return value
 
     def _constant(self, name: str) -> float:
@@ -79,5 +79,7 @@ class StrictDecoder:
 
 
 def skip_space(text: str, at: int) -> int:
+    if at >= len(text) or text[at] not in " \t\r\n":
+        return at
     found = _SPACE.match(text, at)
     return at if found is None else found.end()

@@ -37,7 +37,6 @@ class Service:
             self.engine = Engine(
                 self.store,
                 listener=self._hand_over,
-                is_read=self.live.is_read,
                 analysis=settings.analysis,
                 pending=settings.limits.pending,
                 clock=clock,

@@ -88,13 +88,12 @@ class Engine:
         store: Store,
         *,
         listener: Listener,
-        is_read: Callable[[str, Id], bool] = lambda _tenant, _subscriber: True,
         analysis: str | None = None,
         pending: int = 200_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store, self.clock = store, clock
-        self._listener, self._is_read, self._analysis, self._most = listener, is_read, analysis, pending
+        self._listener, self._analysis, self._most = listener, analysis, pending
         self._hubs: dict[str, Hub] = {}
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0  # messages in the queue
@@ -134,6 +133,20 @@ class Engine:
         """The function's result, from the engine's thread, in turn with everything else."""
         result: T = await self._ask(tenant, call=function)
         return result
+
+    async def watch(self, tenant: str, subscriber: Id) -> int:
+        """From the message behind the returned number on, the listener gets this subscriber's events."""
+
+        def step(hub: Hub) -> int:
+            hub.watch(subscriber)
+            return hub.last_seq
+
+        return await self.call(tenant, step)
+
+    def unwatch(self, tenant: str, subscriber: Id) -> None:
+        """In its turn; nobody waits for it."""
+        loop = asyncio.get_running_loop()
+        self._jobs.put(_Job(tenant, loop, loop.create_future(), call=lambda hub: hub.unwatch(subscriber)))
 
     async def move(self, tenant: str, regions: Mapping[Id, Region]) -> list[Event]:
         """Moving subscriptions to their new regions; what changes by that, which the listener gets as well."""
@@ -231,15 +244,14 @@ class Engine:
 
     def _match(self, job: _Job, first_seq: int) -> None:
         try:
-            deliveries = self.hub(job.tenant).deliver(job.messages, first_seq)
-            read = [delivery for delivery in deliveries if self._is_read(job.tenant, delivery.subscriber)]
-            self._listener(job.tenant, _events(read))
+            deliveries, total = self.hub(job.tenant).deliver_watched(job.messages, first_seq)
+            self._listener(job.tenant, _events(deliveries))
         except Exception as error:  # on disk all the same: readers are sent to the log, which is matched apart
             self.failure = f"matching: {error or type(error).__name__}"
             self._listener(job.tenant, None)
             job.settle(Published(first_seq, None, self.failure))
         else:
-            job.settle(Published(first_seq, len(deliveries)))
+            job.settle(Published(first_seq, total))
 
 
 def _events(deliveries: Sequence[Delivery]) -> list[Event]:

@@ -87,11 +87,6 @@ class Live:
     def open_streams(self) -> int:
         return sum(map(len, self._outboxes.values()))
 
-    def is_read(self, tenant: str, subscriber: Id) -> bool:
-        """Asked on the engine's thread: whether somebody has an outbox. Who opens one then takes a turn of the
-        engine, so that whatever comes later is put into it."""
-        return (tenant, subscriber) in self._outboxes
-
     def hand_over(self, tenant: str, events: list[Event] | None) -> None:
         """Called on the engine's thread. None: nobody knows who is concerned, so everybody looks into the log."""
         if events is None:
@@ -141,7 +136,7 @@ async def stream(
     """
     outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
     try:
-        now = await engine.call(tenant, _last_seq)
+        now = await engine.watch(tenant, subscriber)
         position = now if after is None else min(after, now)
         outbox.is_behind = after is not None
         while not outbox.is_closed:
@@ -162,6 +157,7 @@ async def stream(
                 await outbox.wait(ping)
     finally:
         live.leave(tenant, subscriber, outbox)
+        engine.unwatch(tenant, subscriber)  # also if the reader left before its turn came: then it comes first
 
 
 async def _missed(
@@ -195,10 +191,6 @@ async def _chunks(past: Rematch, after: int, up_to: int) -> AsyncIterator[Chunk]
 def events_of(chunk: Chunk, subscriber: Id) -> Iterable[Event]:
     for found in chunk.found:
         yield Event(subscriber, found.seq, found.message, tuple(valid.wish.id for valid in found.wanted))
-
-
-def _last_seq(hub: Hub) -> int:
-    return hub.last_seq
 
 
 def _itself(hub: Hub) -> Hub:

