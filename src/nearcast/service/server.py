@@ -51,11 +51,15 @@ def make_server(
 
 
 def warm_up() -> None:
-    """Compile, or load, what the first requests would otherwise wait for: a subscription, a message, a replay."""
+    """Compile, or load, what the first requests would otherwise wait for: all kinds, a message, a move, a replay."""
     with Hub.open("memory:") as hub:
         hub.subscribe("a", '"b c" -d', within=circle(0, 0, metres=1))
-        hub.publish("b c", at=(0, 0))
-        assert len(list(hub.replay("a", after=0))) == 1
+        hub.rank("a", "b", near=(0, 0), k=1)
+        hub.follow("f", "b", within=circle(0, 0, metres=1))
+        for _ in range(2):
+            hub.publish("b c", at=(0, 0))
+        hub.move("f", circle(1, 1, metres=1))
+        assert len(list(hub.replay("a", after=0))) == 2
 
 
 def _check_address(settings: Settings, host: str) -> None:
