@@ -537,7 +537,6 @@ def test_results_tell_how_many_times_the_floor_they_are():
             | {f"wait {when}, 99.9 %" for when in ("alone", "beside")}
             | {f"longest wait {when}" for when in ("alone", "beside")},
         ),
-        ("profile", {"µs a message", "µs with all in cache", "part", "µs a call without messages"}),
         (
             "odd",
             {

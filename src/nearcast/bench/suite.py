@@ -22,9 +22,7 @@ PAPERS: tuple[str, ...] = (
 """Names a suite may ask for although this version lacks them: the result then says so."""
 
 FLOOR = "floor"  # the yardstick; see `bench.floor`
-Kind = Literal[
-    "match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "profile", "rank", "search", "move"
-]
+Kind = Literal["match", "maintenance", "threads", "text", "snapshot", "beside", "odd", "rank", "search", "move"]
 _CATALOGUES: dict[str, Any] = {"rank": ranking, "move": moving}
 SEARCHES = ["shelves", "ir-tree", "chains"]  # see `bench.searches`
 STREAMS = ("rank", "search", "move")  # kinds whose contestants are no indexes

@@ -18,7 +18,7 @@ import numpy as np
 
 from nearcast import indexes
 from nearcast.bench.answers import Answer
-from nearcast.bench.measure import per_message, quiet, timed
+from nearcast.bench.measure import quiet, timed
 from nearcast.bench.spec import BenchError
 from nearcast.bench.suite import Pace
 from nearcast.bench.workload import Workload, batches, some
@@ -29,7 +29,6 @@ from nearcast.indexes.base import Index
 THREADS = 2
 _PASS = 0.2  # seconds: a pass over the messages is repeated until it has taken so long
 _INSERTED = 1_000  # subscriptions of one call
-_FEW, _FEW_BATCHES, _TIMES, _CALLS = 10, 100, 20, 2_000  # of a profile: messages that stay in the cache, how often
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,37 +153,6 @@ def beside(given: Setting) -> dict[str, float]:
     }
 
 
-def profile(given: Setting) -> dict[str, float]:
-    """How much of a message's time is memory, how much arithmetic: a few messages once, and again and again.
-
-    Few enough messages for all they touch to stay in the second-level cache; what a call itself costs is taken off.
-    """
-    few = batches(given.workload.messages, _FEW, min(_FEW_BATCHES * _FEW, len(given.workload.messages)))
-    nothing = batches(given.workload.messages, 1, 1)[0]
-    nothing = MessageBatch(nothing.boxes[:0], nothing.term_from[:1], nothing.terms[:0])
-
-    def matched(batch: MessageBatch, times: int) -> float:
-        start = time.process_time()
-        for _ in range(times):
-            given.index.match(batch)
-        return time.process_time() - start
-
-    with quiet():
-        a_call = matched(nothing, _CALLS) / _CALLS
-        again = 0.0
-        for batch in few:
-            matched(batch, 1)
-            again += matched(batch, _TIMES) / _TIMES - a_call
-        usual = median(per_message(given.index, given.batches).cpu for _ in range(given.pace.repeat))
-    cached = max(0.0, again) / sum(map(len, few))
-    return {
-        "µs a message": usual * 1e6,
-        "µs with all in cache": cached * 1e6,
-        "part": cached / usual,
-        "µs a call without messages": a_call * 1e6,
-    }
-
-
 def _wait(index: Index, single: MessageBatch) -> tuple[float, float]:
     """Seconds of one call by the wall, and those of them that its thread did not work."""
     wall, cpu = time.perf_counter(), time.thread_time()
@@ -207,7 +175,6 @@ TRIALS: dict[str, Trial] = {
     "text": text,
     "snapshot": snapshot,
     "beside": beside,
-    "profile": profile,
 }
 
 
