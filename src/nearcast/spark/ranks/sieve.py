@@ -11,7 +11,6 @@ from nearcast.geo import Space
 from nearcast.kernels.rank_layout import BASE, NEXT, OLDEST
 from nearcast.ranking import PostColumns, Window, WishColumns
 from nearcast.ranking.strata_rank import StrataRank
-from nearcast.ranking.window import WindowStore
 
 
 class Found(NamedTuple):
@@ -70,8 +69,7 @@ class Sieve(StrataRank):
 
     def find(self, columns: PostColumns) -> Found:
         """Everybody whose threshold a row reaches."""
-        self.store = WindowStore(self.space, self._space)
-        self._state[BASE] = self._state[OLDEST] = self._state[NEXT] = 0
+        self._state[OLDEST] = self._state[NEXT] = self._state[BASE] + len(self.store)  # the batch before goes
         first = self.store.append(columns, self._state)
         parts, row = [], 0
         while row < len(columns):
