@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from nearcast import moving
 from nearcast.columns import MessageBatch, SubscriptionColumns
@@ -44,7 +44,11 @@ def _create(name: str, **more: Any) -> Mover:
     return moving.create(known, plane(0, 0, 1, 1), **options, **more)
 
 
+half = settings(max_examples=max(8, settings().max_examples // 2))  # there are many movers
+
+
 @every_mover
+@half
 @given(journey=flat_journeys)
 def test_changes_are_the_reference_s(name: str, journey: Journey) -> None:
     known, options = _named(name)
@@ -52,6 +56,7 @@ def test_changes_are_the_reference_s(name: str, journey: Journey) -> None:
 
 
 @every_mover
+@half
 @given(journey=any_journeys)
 def test_all_regions_and_expressions(name: str, journey: Journey) -> None:
     known, options = _named(name)
