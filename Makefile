@@ -58,7 +58,7 @@ test-kafka: $(READY)  ## Spark and the service with a Kafka broker of its own, w
 	$(BIN)/python -m pytest -q tests/spark/kafka.py tests/service/kafka.py
 
 test-thorough: $(READY)  ## The laws on new random worlds every time (EXAMPLES=500 of each by default)
-	HYPOTHESIS_PROFILE=thorough NEARCAST_EXAMPLES=$(or $(EXAMPLES),500) $(PYTEST) tests/test_laws.py tests/test_encoder.py
+	HYPOTHESIS_PROFILE=thorough NEARCAST_EXAMPLES=$(or $(EXAMPLES),500) $(PYTEST) tests/test_laws.py tests/test_encoder.py tests/test_rank_laws.py tests/test_move_laws.py
 
 check: $(READY)  ## Lint, format, types and layers
 	$(BIN)/ruff check .

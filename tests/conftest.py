@@ -13,7 +13,7 @@ from tests.stores import new_url, postgres_server  # noqa: F401  # fixtures
 
 _slow = [HealthCheck.too_slow]
 settings.register_profile(
-    "laws", deadline=None, max_examples=15 if jit.PURE else 40, suppress_health_check=_slow, derandomize=True
+    "laws", deadline=None, max_examples=10 if jit.PURE else 20, suppress_health_check=_slow, derandomize=True
 )
 _many = int(os.environ.get("NEARCAST_EXAMPLES", "500"))
 settings.register_profile("thorough", deadline=None, max_examples=_many, suppress_health_check=_slow)

@@ -32,6 +32,8 @@ STARTING_SECONDS = 120.0
 TRIES = 3
 QUIT = "quit"
 
+_started: list[subprocess.Popen[bytes]] = []  # by this process; looked at again, so that none stays a zombie
+
 
 def ask(folder: Path, what: str, *arguments: Any) -> Any:
     """What the host of this folder answers; it is started where there is none, and again where it died."""
@@ -102,6 +104,7 @@ def _start(folder: Path, place: Path) -> None:
                 stderr=log,
                 start_new_session=True,
             )
+        _started[:] = [*(child for child in _started if child.poll() is None), process]
         until = time.monotonic() + STARTING_SECONDS
         while not _answers(place):
             if process.poll() is not None or time.monotonic() > until:
