@@ -142,6 +142,28 @@ def test_larger_worlds_agree_with_the_scan(name: str, window: Window) -> None:
     assert n_changes > n_messages
 
 
+@pytest.mark.parametrize("most_fresh", [1, 4, 256])
+def test_time_that_passes_leaves_nothing_for_later_however_many_are_refilled(
+    monkeypatch: pytest.MonkeyPatch, most_fresh: int
+) -> None:
+    """Half of the window goes at once, so that many buffers run dry: all of that is told by `advance` itself."""
+    monkeypatch.setattr("nearcast.ranking.table.MOST_FRESH", most_fresh)
+    wishes, posts = _large(*((40, 100) if PURE else (2000, 300)), 3)
+    ours, other = (
+        ranking.create(each, Window(seconds=50.0), plane(0, 0, 1, 1)) for each in ("strata-rank", "scan:kmax")
+    )
+    slots = ours.subscribe(wishes)
+    other.subscribe(wishes)
+    for columns in posts:
+        assert _as_set(ours.arrive(columns)) == _as_set(other.arrive(columns))
+    before, now = ours.report().refills, float(posts[-1].ts[-1])
+    for later in (25.0, 40.0):
+        assert _as_set(ours.advance(now + later)) == _as_set(other.advance(now + later))
+        for slot in slots.tolist():
+            assert ours.ranking(slot).seq.min(initial=ours.oldest) >= ours.oldest
+    assert ours.report().refills - before > most_fresh or PURE
+
+
 def test_lists_are_laid_out_anew_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearcast.ranking.sheets.MANY_MOVES", 0.1)
     wishes, posts = _large(*((300, 150) if PURE else (3000, 1000)), 3)

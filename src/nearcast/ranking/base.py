@@ -303,13 +303,13 @@ class Ranker(ABC):
             if is_done:
                 return parts
             if 2 * state[N_FRESH] > len(table.notes.fresh):
-                if state[CANDIDATE] >= 0 and state[FRESH] == 0 and self._at_row_start():
-                    return parts
-                if state[CANDIDATE] < 0:  # the row is in; finish its expiries, then probe anew
+                if last_row == row:  # nothing arrives: finish the expiries, nobody has to be probed
+                    self._new_batch()
+                elif state[CANDIDATE] < 0:  # the row is in; finish its expiries, then probe anew
                     state[LAST_ROW] = state[ROW] + 1
                     self._new_batch()
-                elif last_row == row:  # nothing arrives
-                    self._new_batch()
+                elif state[FRESH] == 0 and self._at_row_start():
+                    return parts
 
     def _at_row_start(self) -> bool:
         at = int(self._state[CANDIDATE])
