@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from nearcast.spark import (
-    KAFKA,
     ONCE,
     BatchReport,
     KafkaSink,
     Versions,
     build,
+    kafka_settings,
     match_stream,
     read_kafka,
     run_changes,
@@ -49,7 +49,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    running = session("local[2,4]", settings={**KAFKA, **SHORT_LIVED})
+    running = session("local[2,4]", settings={**kafka_settings(), **SHORT_LIVED})
     yield running
     running.stop()
 

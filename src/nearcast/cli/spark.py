@@ -149,7 +149,7 @@ def _top(frame: DataFrame, n: int) -> list[str]:
 def started_session(master: str, *, kafka: bool = False) -> SparkSession:
     package = spark_package()
     typer.echo("starting Spark …", err=True)
-    spark: SparkSession = package.session(master, settings=package.KAFKA if kafka else {})
+    spark: SparkSession = package.session(master, settings=package.kafka_settings() if kafka else {})
     return spark
 
 

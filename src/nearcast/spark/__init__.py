@@ -1,17 +1,17 @@
 """nearcast on Spark: DataFrames in, DataFrames out, with the kernels and the answers of the library."""
 
 from nearcast.spark.build import Built, build
+from nearcast.spark.connector import kafka_settings
 from nearcast.spark.match import match, outcome, pairs_of, rejected_of
 from nearcast.spark.plan import LayoutReport, PlanReport
 from nearcast.spark.ranks.stream import RankReport, rank_stream, run_wish_changes
 from nearcast.spark.read import read, read_kafka, read_stream
-from nearcast.spark.session import KAFKA, register, session
+from nearcast.spark.session import register, session
 from nearcast.spark.sinks import FileSink, KafkaSink, Sink
 from nearcast.spark.stream import ONCE, BatchReport, match_stream, run_changes, run_stream
 from nearcast.spark.versions import Versions
 
 __all__ = [
-    "KAFKA",
     "ONCE",
     "BatchReport",
     "Built",
@@ -23,6 +23,7 @@ __all__ = [
     "Sink",
     "Versions",
     "build",
+    "kafka_settings",
     "match",
     "match_stream",
     "outcome",

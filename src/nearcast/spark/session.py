@@ -27,18 +27,6 @@ LOCAL = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-KAFKA = {
-    # The connector of Spark 4.2: that of 4.3.0 is not on Maven Central. Nor is its token provider (for Kerberos)
-    # after 4.1.0-preview1, so that one is taken.
-    "spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "spark.jars.excludes": "org.apache.spark:spark-token-provider-kafka-0-10_2.13",
-    "spark.jars": (
-        "https://repo1.maven.org/maven2/org/apache/spark/spark-token-provider-kafka-0-10_2.13/4.1.0-preview1/"
-        "spark-token-provider-kafka-0-10_2.13-4.1.0-preview1.jar"
-    ),
-}
-"""Settings of a session that reads and writes Kafka. Jars come from Maven Central when it starts, once."""
-
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
