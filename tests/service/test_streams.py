@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 from nearcast.geo import point
 from nearcast.model import Message
 from nearcast.service.engine import Event
-from nearcast.service.live import Live
+from nearcast.service.live import SINKS, Live, Reader
 from nearcast.service.settings import Settings
 from tests.service.serving import Running, running
 
@@ -133,20 +133,38 @@ def test_a_server_that_stops_ends_its_streams_and_comes_back(tmp_path) -> None:
 
 def test_an_outbox_is_bounded() -> None:
     async def check() -> None:
-        live = Live(asyncio.get_running_loop(), 3)
-        outbox = live.open("", "ana")
+        live, ana = Live(asyncio.get_running_loop(), 3), Reader("", "ana", "sse")
+        outbox = live.open(ana)
         events = [Event("ana", n, Message(n, (), point(0, 0)), ("s",)) for n in range(5)]
         live._distribute("", events)
         assert (outbox.is_behind, outbox.take(), live.fallbacks) == (True, [], 1)
         outbox.start_again()
         live._distribute("", events[:2])
         assert outbox.take() == events[:2]
-        live.leave("", "ana", outbox)
+        live.leave(ana, outbox)
         assert live.open_streams == 0
         live.close()
-        assert live.open("", "ana").is_closed
+        assert live.open(ana).is_closed
 
     asyncio.run(check())
+
+
+def test_the_lag_of_a_sink_is_that_of_its_last_reader(server: Running) -> None:
+    async def check() -> None:
+        live, ana = Live(asyncio.get_running_loop(), 3), Reader("", "ana", "sse")
+        outbox, other = live.open(ana), live.open(ana._replace(sink="kafka"))
+        assert (live.lag("sse", 100), live.lag("kafka", 100)) == (0, 0)  # nothing waits for anybody
+        live._distribute("", [Event("ana", n, Message(n, (), point(0, 0)), ("s",)) for n in (90, 95)])
+        assert (live.lag("sse", 100), live.lag("kafka", 100), live.lag("webhook", 100)) == (11, 11, 0)
+        outbox.take()
+        outbox.rest()
+        assert (live.lag("sse", 100), live.lag("kafka", 100)) == (0, 11)
+        live.leave(ana._replace(sink="kafka"), other)
+        assert live.lag("kafka", 100) == 0
+
+    asyncio.run(check())
+    text = server.client.get("/metrics").text
+    assert all(f'nearcast_lag_messages{{sink="{sink}"}} 0.0' in text for sink in SINKS)
 
 
 def test_what_is_on_disk_is_accepted_even_if_matching_fails(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

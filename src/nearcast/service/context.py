@@ -6,6 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends
@@ -16,7 +17,7 @@ from nearcast.service.access import Caller, Gate
 from nearcast.service.engine import Engine, Event
 from nearcast.service.faults import TooLargeError
 from nearcast.service.intake import Intake
-from nearcast.service.live import Live
+from nearcast.service.live import SINKS, Live
 from nearcast.service.metrics import Metrics
 from nearcast.service.settings import Settings
 from nearcast.service.webhooks import Couriers
@@ -65,6 +66,11 @@ class Service:
         watch("messages_waiting", "Messages that wait to be written", lambda: self.engine.waiting)
         watch("streams_open", "Connected readers", lambda: self.live.open_streams)
         watch("stream_fallbacks", "Times that a slow reader was sent back to the log", lambda: self.live.fallbacks)
+        for sink in SINKS:
+            self.metrics.lag.labels(sink).set_function(partial(self._lag, sink))
+
+    def _lag(self, sink: str) -> int:
+        return self.live.lag(sink, self.store.log.last_seq)
 
     async def intake(self, tenant: str) -> Intake:
         if tenant not in self._intakes:

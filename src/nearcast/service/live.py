@@ -17,12 +17,20 @@ from nearcast.model import Id
 from nearcast.service.engine import Engine, Event
 from nearcast.service.kinds import Current, all_current
 
+SINKS = ("sse", "websocket", "webhook", "kafka")
+
 
 class Gap(NamedTuple):
     """Messages between these numbers (the last included) are not kept any more: some may have been missed."""
 
     after: int
     up_to: int
+
+
+class Reader(NamedTuple):
+    tenant: str
+    subscriber: Id
+    sink: str  # by what it reads: one of SINKS
 
 
 class Outbox:
@@ -32,6 +40,7 @@ class Outbox:
         self._events: deque[Event] = deque()
         self._most = most
         self._news = asyncio.Event()
+        self.position: int | None = None  # last number of the log that the reader was given; None: it has everything
         self.is_behind = False  # events were dropped: the log has them
         self.is_closed = False
 
@@ -40,6 +49,8 @@ class Outbox:
         if self.is_behind:
             return True
         self._news.set()
+        if self.position is None:
+            self.position = event.seq - 1
         if len(self._events) < self._most:
             self._events.append(event)
             return True
@@ -62,6 +73,10 @@ class Outbox:
         self.is_behind = False
         self._events.clear()
 
+    def rest(self) -> None:
+        """The reader was given all that came out of here."""
+        self.position = self.position if self._events else None
+
     def close(self) -> None:
         self.is_closed = True
         self._news.set()
@@ -80,12 +95,17 @@ class Live:
     def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
         self._loop, self._most = loop, most
         self._outboxes: dict[tuple[str, Id], set[Outbox]] = {}
+        self._by_sink: dict[str, set[Outbox]] = {sink: set() for sink in SINKS}
         self.is_closing = False
         self.fallbacks = 0  # times that a slow reader was sent back to the log
 
     @property
     def open_streams(self) -> int:
         return sum(map(len, self._outboxes.values()))
+
+    def lag(self, sink: str, last_seq: int) -> int:
+        """Messages of the log between the sink's last reader and the end; 0 if all readers have what is theirs."""
+        return max((last_seq - box.position for box in self._by_sink[sink] if box.position is not None), default=0)
 
     def hand_over(self, tenant: str, events: list[Event] | None) -> None:
         """Called on the engine's thread. None: nobody knows who is concerned, so everybody looks into the log."""
@@ -105,18 +125,20 @@ class Live:
             for outbox in self._outboxes.get((tenant, event.subscriber), ()):
                 self.fallbacks += not outbox.put(event)
 
-    def open(self, tenant: str, subscriber: Id) -> Outbox:
+    def open(self, reader: Reader) -> Outbox:
         outbox = Outbox(self._most)
-        self._outboxes.setdefault((tenant, subscriber), set()).add(outbox)
+        self._outboxes.setdefault(reader[:2], set()).add(outbox)
+        self._by_sink[reader.sink].add(outbox)
         if self.is_closing:
             outbox.close()
         return outbox
 
-    def leave(self, tenant: str, subscriber: Id, outbox: Outbox) -> None:
-        readers = self._outboxes[tenant, subscriber]
+    def leave(self, reader: Reader, outbox: Outbox) -> None:
+        self._by_sink[reader.sink].discard(outbox)
+        readers = self._outboxes[reader[:2]]
         readers.discard(outbox)
         if not readers:
-            del self._outboxes[tenant, subscriber]
+            del self._outboxes[reader[:2]]
 
     def close(self) -> None:
         """Every stream ends after what it is sending; readers come back with their position."""
@@ -127,14 +149,15 @@ class Live:
 
 
 async def stream(
-    engine: Engine, live: Live, tenant: str, subscriber: Id, after: int | None, ping: float
+    engine: Engine, live: Live, reader: Reader, after: int | None, ping: float
 ) -> AsyncGenerator[Event | Current | Gap | None]:
     """Events behind `after` (None: from now on), then live ones; None when all is given, and every `ping` seconds.
 
     Matches that were missed come from the log. Of wishes that change by themselves (rankings, followers) the
     reader gets what they hold now instead, then changes again.
     """
-    outbox = live.open(tenant, subscriber)  # first, so that nothing falls between the log and the outbox
+    tenant, subscriber, _ = reader
+    outbox = live.open(reader)  # first, so that nothing falls between the log and the outbox
     try:
         now = await engine.watch(tenant, subscriber)
         position = now if after is None else min(after, now)
@@ -142,7 +165,9 @@ async def stream(
         while not outbox.is_closed:
             if outbox.is_behind:
                 outbox.start_again()
+                outbox.position = position
                 async for item in _missed(engine, tenant, subscriber, position):
+                    outbox.position = position
                     if isinstance(item, int):
                         position = item
                     else:
@@ -150,13 +175,17 @@ async def stream(
             done = position
             for event in outbox.take():  # all events of a message are put at once, so they are taken at once
                 if event.moved or event.seq > done:
-                    position = max(position, event.seq)
+                    outbox.position, position = (
+                        position,
+                        max(position, event.seq),
+                    )  # it has this one when it comes again
                     yield event
             if not outbox.is_behind and not outbox.is_closed:
+                outbox.rest()
                 yield None
                 await outbox.wait(ping)
     finally:
-        live.leave(tenant, subscriber, outbox)
+        live.leave(reader, outbox)
         engine.unwatch(tenant, subscriber)  # also if the reader left before its turn came: then it comes first
 
 

@@ -21,6 +21,12 @@ class Metrics:
         self.purged = self._counter("messages_purged", "Messages that the retention removed")
         self.webhook_failures = self._counter("webhook_failures", "Attempts that an endpoint did not take")
         self.dead_letters = self._counter("webhook_dead_letters", "Events given up after all attempts")
+        self.lag = Gauge(
+            "nearcast_lag_messages",
+            "Messages of the log between the end and the reader that is furthest behind",
+            ["sink"],
+            registry=self.registry,
+        )
         self.publish_seconds = Histogram(
             "nearcast_publish_seconds",
             "From the body to the answer, on disk and matched",

@@ -22,7 +22,7 @@ import httpx
 from nearcast.service.engine import Engine, Event
 from nearcast.service.kafka import SCHEME, Topics, topic_of
 from nearcast.service.kinds import Current, all_current
-from nearcast.service.live import Live, events_of, stream
+from nearcast.service.live import Live, Reader, events_of, stream
 from nearcast.service.metrics import Metrics
 from nearcast.service.settings import Settings
 from nearcast.service.wire import current_value, event_value
@@ -151,9 +151,8 @@ class Couriers:
         """Everything behind the cursor, then live; False when the endpoint wants no more."""
         room = _cursor_room(webhook)
         done = written = await asyncio.to_thread(self._cursors.get, room, webhook.id) or 0
-        reading = stream(
-            self._engine, self._live, webhook.tenant, webhook.subscriber, done, self._settings.ping_seconds
-        )
+        reader = Reader(webhook.tenant, webhook.subscriber, _sink(webhook))
+        reading = stream(self._engine, self._live, reader, done, self._settings.ping_seconds)
         async with contextlib.aclosing(reading) as items:
             async for item in items:
                 if isinstance(item, Event | Current):

@@ -17,7 +17,7 @@ from nearcast.service.context import Calling, Service, Serving
 from nearcast.service.engine import Event
 from nearcast.service.intake import NDJSON
 from nearcast.service.kinds import Current
-from nearcast.service.live import Gap, events_of, stream
+from nearcast.service.live import Gap, Reader, events_of, stream
 from nearcast.service.routes.models import ID, Cursor, Seq, Time
 from nearcast.service.wire import current_json, event_json
 
@@ -52,7 +52,7 @@ async def _sse(service: Service, tenant: str, subscriber: str, after: int | None
     yield "retry: 1000\n\n"
     ping = service.settings.ping_seconds
     is_quiet = True  # nothing was sent since the last sign of life
-    async for item in stream(service.engine, service.live, tenant, subscriber, after, ping):
+    async for item in stream(service.engine, service.live, Reader(tenant, subscriber, "sse"), after, ping):
         if item is not None:
             yield _sse_lines(item)
             service.metrics.delivered.labels("sse").inc()
@@ -94,7 +94,8 @@ async def socket(websocket: WebSocket, subscriber: str, after: int | None = None
 
 
 async def _send(websocket: WebSocket, service: Service, tenant: str, subscriber: str, after: int | None) -> None:
-    async for item in stream(service.engine, service.live, tenant, subscriber, after, service.settings.ping_seconds):
+    reader = Reader(tenant, subscriber, "websocket")
+    async for item in stream(service.engine, service.live, reader, after, service.settings.ping_seconds):
         if isinstance(item, Gap):
             await websocket.send_text(json.dumps({"type": "nearcast.gap", **item._asdict()}))
         elif item is not None:
