@@ -51,8 +51,9 @@ test-web: $(READY)  ## The map page: types, lint, unit tests, and a real Chromiu
 	  >/dev/null 2>&1 || echo "NO CHROMIUM: it is not here and apt cannot install it; the page is not tested in a browser"
 	$(BIN)/python -m pytest -q -rs tests/web/page.py
 
-test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed
+test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed; drivers killed and started again
 	$(BIN)/python -m pytest -q tests/spark/cluster.py
+	$(BIN)/python -m pytest -q tests/spark/restarts.py
 
 test-kafka: $(READY)  ## Spark and the service with a Kafka broker of its own, which comes from Maven Central, once
 	$(BIN)/python -m pytest -q tests/spark/kafka.py tests/service/kafka.py

@@ -17,11 +17,14 @@ import pyarrow as pa
 import pytest
 
 from nearcast.errors import NearcastError
+from nearcast.ranking import Window
 from nearcast.spark import ONCE, BatchReport, FileSink, Versions, build, match, run_stream, session
+from nearcast.spark.ranks import host
 from tests.spark import records
 from tests.spark.conftest import SHORT_LIVED
 from tests.spark.test_match import POSTS, TRUTH, WISHES, frame
 from tests.spark.test_match import pairs as pairs_of_table
+from tests.spark.test_rank_stream import ROWS, World, check, run
 from tests.spark.test_stream import finished, pairs, stream, write_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -84,3 +87,34 @@ def test_a_killed_executor_loses_and_repeats_nothing(spark: Any, tmp_path: Path)
     every = [{**post, "id": post["id"] + 1000 * number} for number in range(3) for post in POSTS]
     assert pairs(spark, tmp_path / "out") == Counter(records.truth(WISHES, every))
     assert [report.messages for report in reports] == [len(POSTS)] * 3
+
+
+class DeadlySink(FileSink):
+    """In batch 1 an executor is killed when its first shard is settled; perhaps with the host of shards."""
+
+    flag = ""
+    host_of: Path | None = None
+
+    def write(self, pairs: Any, rejected: Any, batch: int) -> None:
+        if batch == 1:
+            pairs = pairs.mapInArrow(partial(_kills_executor_once, self.flag), pairs.schema)
+            if self.host_of is not None:
+                os.kill(host.ask(self.host_of, "ping"), signal.SIGKILL)
+        super().write(pairs, rejected, batch)
+
+
+@pytest.mark.parametrize(("distribution", "host_dies"), [("hash", False), ("prefix", True)])
+def test_rankings_survive_a_killed_executor(spark: Any, tmp_path: Path, distribution: str, host_dies: bool) -> None:
+    world = World(tmp_path)
+    for number in range(len(world.posts)):
+        world.post(number)
+    sink, rankings = DeadlySink(tmp_path / "out"), tmp_path / "checkpoint" / "rankings"
+    sink_class: Any = DeadlySink
+    sink_class.flag, sink_class.host_of = str(tmp_path / "died"), rankings if host_dies else None
+    try:
+        reports = run(spark, world, sink=sink, distribution=distribution, shards=4)
+    finally:
+        host.stop(rankings)
+    assert (tmp_path / "died").exists()
+    assert [report.messages for report in reports] == [ROWS] * len(world.posts)
+    check(world, Window(count=30))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from nearcast.spark.ranks import host, tasks
 from nearcast.spark.ranks.cluster import Cluster
 from nearcast.spark.ranks.plan import RankSettings, made
 from nearcast.spark.ranks.sequencer import Sequencer
+from nearcast.spark.ranks.sieve import Found
 from nearcast.spark.ranks.stream import _as_posts
 from nearcast.text import Token
 
@@ -29,22 +31,25 @@ WISH = Wish("w", ("jazz", "live"), 1.0, 1.0, 2, 0.5)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A batch that was decided: one wish, three messages."""
+    _decide(tmp_path, ("jazz", "tonight"), ("rain",), ("live", "jazz"))
+    return tmp_path
+
+
+def _decide(folder: Path, *texts: tuple[str, ...]) -> None:
+    """A batch that was decided: one wish, messages m0, m1, …"""
     from nearcast.idf import Idf
     from nearcast.lexicon import Lexicon
     from nearcast.ranking import WishColumns
 
     columns = WishColumns.from_values([WISH], Lexicon(), Idf())
     settings = RankSettings(Window(count=5), "prefix", 2)
-    cluster = Cluster(tmp_path, made(settings, columns, _as_posts(columns), Idf()))
-    texts = (("jazz", "tonight"), ("rain",), ("live", "jazz"))
+    cluster = Cluster(folder, made(settings, columns, _as_posts(columns), Idf()))
     messages = [
         Message(f"m{i}", tuple(Token(word, n) for n, word in enumerate(words)), Box(1.0, 1.0, 1.0, 1.0), None)
         for i, words in enumerate(texts)
     ]
     sequencer = Sequencer(cluster.truth, cluster.plan)
     sequencer.decide(0, {"w": WISH}, messages)
-    return tmp_path
 
 
 def test_tasks_sift_and_settle_through_a_host(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +71,15 @@ def test_whole_shards_are_settled_by_their_numbers(folder: Path, monkeypatch: py
     settings = RankSettings(Window(count=5), "prefix", 2)
     rows = [batch.num_rows for batch in tasks._settle(folder, settings, 0, [pa.record_batch({"id": pa.array([0, 1])})])]
     assert sorted(rows) == [0, 2]
+
+
+def test_a_folder_that_is_removed_and_begun_anew_is_another_one(folder: Path) -> None:
+    held = host.Host(folder)
+    _, _, first, _ = held.answer("settle", 0, 0, Found.none())
+    shutil.rmtree(folder)
+    _decide(folder, ("rain",), ("jazz",))
+    _, _, second, _ = held.answer("settle", 0, 0, Found.none())
+    assert (first, second) == (["m0", "m2"], ["m1"])
 
 
 def test_a_process_is_started_for_whoever_asks_first_and_ended(folder: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from nearcast import reference
@@ -18,7 +20,7 @@ from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import earth
 from nearcast.ranking import Window
 from nearcast.records import read_message, read_wish
-from nearcast.spark import ONCE, FileSink, RankReport, rank_stream, read, read_stream, run_wish_changes
+from nearcast.spark import ONCE, FileSink, RankReport, Sink, rank_stream, read, read_stream, run_wish_changes
 from nearcast.spark.ranks import host
 from nearcast.text import analyzer
 from tests.spark.test_stream import finished, write_lines
@@ -26,6 +28,8 @@ from tests.worlds import WORDS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS, FILES = 25, 4
+OPERATIONS = {"entered": "enter", "left": "leave"}
+Change = tuple[str, str, str, str | None]  # wish, operation, message, the message that brought it
 
 
 def _records(chance: Random, n: int, first: int, **more: Any) -> list[dict[str, Any]]:
@@ -45,13 +49,13 @@ def _records(chance: Random, n: int, first: int, **more: Any) -> list[dict[str, 
 class World:
     """Files of wishes and messages, and what is right."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: int = FILES) -> None:
         chance = Random(5)
         self.folder = folder
         self.posted = 0
         self.wishes = _records(chance, 15, 0, k=[1, 2, 4], alpha=[0.0, 0.3, 0.8, 1.0])
-        self.posts = [_records(chance, ROWS, ROWS * i) for i in range(FILES)]
-        self.new = _records(chance, 3, 100, k=[2], alpha=[0.5])
+        self.posts = [_records(chance, ROWS, ROWS * i) for i in range(files)]
+        self.new = _records(chance, 3, 1000, k=[2], alpha=[0.5])
         for name in ("posts", "changes"):
             (folder / name).mkdir()
         write_lines(folder / "wishes.ndjson", self.wishes)
@@ -67,20 +71,27 @@ class World:
         gone = [{"operation": "remove", "id": self.wishes[0]["id"]}]
         write_lines(self.folder / "changes" / "0.ndjson", [*self.new, *gone])
 
-    def expected(self, window: Window, changed_before: int | None) -> dict[str, list[str]]:
-        """The rankings after all files."""
+    def expected(self, window: Window, changed_before: int | None) -> tuple[dict[str, set[str]], Counter[Change]]:
+        """The rankings after all files, and every change on the way."""
         truth = reference.Rankings(dict.fromkeys(WORDS, 1.0), earth, count=window.count, seconds=window.seconds)
+        changes: Counter[Change] = Counter()
+        wishes = {str(record["id"]): record for record in self.wishes}
         for record in self.wishes:
             truth.rank(read_wish(_named(record), earth, analyzer()))
         for number, rows in enumerate(self.posts):
             if number == changed_before:
                 truth.unrank(str(self.wishes[0]["id"]))
+                del wishes[str(self.wishes[0]["id"])]
                 for record in self.new:
+                    wish = str(record["id"])
+                    wishes[wish] = record
                     truth.rank(read_wish(_named(record), earth, analyzer()))
+                    changes.update((wish, "enter", message, None) for message in map(str, truth.ranking(wish)))
             for record in rows:
-                truth.arrive(read_message(_named(record), earth, analyzer()))
-        kept = [*self.wishes[1:], *self.new] if changed_before is not None else self.wishes
-        return {str(record["id"]): truth.ranking(str(record["id"])) for record in kept}
+                message = read_message(_named(record), earth, analyzer())
+                for wish, what, other in truth.arrive(message):
+                    changes[str(wish), OPERATIONS[what], str(other), str(message.id)] += 1
+        return {wish: set(map(str, truth.ranking(wish))) for wish in wishes}, changes
 
 
 def _named(record: dict[str, Any]) -> dict[str, Any]:
@@ -93,35 +104,40 @@ def world(tmp_path: Path) -> Iterator[World]:
     host.stop(tmp_path / "checkpoint" / "rankings")
 
 
-def run(spark: Any, world: World, **options: Any) -> list[RankReport]:
+def run(spark: Any, world: World, sink: Sink | None = None, **options: Any) -> list[RankReport]:
     """All that is there, until it is done."""
     reports: list[RankReport] = []
     messages = read_stream(spark, str(world.folder / "posts"), MESSAGES, "json", maxFilesPerTrigger=1)
     wishes = read(spark, str(world.folder / "wishes.ndjson"), RANKED_WISHES)
-    sink, checkpoint = FileSink(world.folder / "out"), world.folder / "checkpoint"
+    sink, checkpoint = sink or FileSink(world.folder / "out"), world.folder / "checkpoint"
     given = {"window": Window(count=30), "shards": 2, "trigger": ONCE, "on_batch": reports.append} | options
     finished(rank_stream(messages, wishes, sink, checkpoint, **given))
     return reports
 
 
-def rankings(spark: Any, world: World) -> dict[str, set[str]]:
-    """What the changes add up to; each edition's numbers are 1, 2, 3, …"""
+def check(world: World, window: Window, changed_before: int | None = None) -> None:
+    """Rankings and changes are the reference's, and each edition's numbers are 1, 2, 3, …"""
     held: dict[tuple[str, int], set[str]] = {}
     seen: dict[tuple[str, int], int] = {}
-    rows = spark.read.parquet(str(world.folder / "out")).orderBy("batch", "edition", "seq").collect()
-    for row in rows:
+    told: Counter[Change] = Counter()
+    for row in _rows(world.folder / "out"):
         key = row["wish_id"], row["edition"]
         assert row["seq"] == seen.get(key, 0) + 1
         seen[key] = row["seq"]
         best = held.setdefault(key, set())
         (best.add if row["operation"] == "enter" else best.remove)(row["message_id"])
-    return {wish: best for (wish, _), best in held.items()}
+        told[row["wish_id"], row["operation"], row["message_id"], row["because_of"]] += 1
+    rankings, changes = world.expected(window, changed_before)
+    assert told == changes
+    found = {wish: best for (wish, _), best in held.items()}
+    assert {wish: found.get(wish, set()) for wish in rankings} == rankings
 
 
-def _check(spark: Any, world: World, window: Window, changed_before: int | None = None) -> None:
-    found = rankings(spark, world)
-    for wish, best in world.expected(window, changed_before).items():
-        assert found.get(wish, set()) == set(best)
+def _rows(out: Path) -> Iterator[dict[str, Any]]:
+    """Batch after batch, by edition and number."""
+    for batch in sorted(out.glob("batch=*"), key=lambda path: int(path.name.removeprefix("batch="))):
+        rows = [row for file in batch.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+        yield from sorted(rows, key=lambda row: (row["edition"], row["seq"]))
 
 
 def test_changes_restarts_and_a_killed_host(spark: Any, world: World) -> None:
@@ -141,7 +157,7 @@ def test_changes_restarts_and_a_killed_host(spark: Any, world: World) -> None:
     later = run(spark, world, distribution=distribution)
     assert later[0].rebuilt > 0
     assert later[-1].wishes == len(world.wishes) + len(world.new) - 1
-    _check(spark, world, Window(count=30), changed_before=2)
+    check(world, Window(count=30), changed_before=2)
 
 
 def test_time_windows_and_late_messages(spark: Any, world: World) -> None:
@@ -153,7 +169,7 @@ def test_time_windows_and_late_messages(spark: Any, world: World) -> None:
     reports = run(spark, world, distribution="location", window=Window(seconds=20.0))
     assert sum(report.late for report in reports) == ROWS
     world.posts[0] = []
-    _check(spark, world, Window(seconds=20.0))
+    check(world, Window(seconds=20.0))
     with pytest.raises(NearcastError, match="was begun with"):
         run(spark, world, distribution="location", window=Window(seconds=20.0), shards=3)
 

@@ -24,6 +24,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from nearcast.errors import NearcastError
+from nearcast.snapshot import HEADER
 from nearcast.spark.ranks.machine import Machine
 from nearcast.spark.ranks.shard import Shard
 
@@ -125,27 +126,39 @@ class Host:
     """Shards by number; a shard answers one question at a time."""
 
     def __init__(self, folder: Path) -> None:
-        self._machine = Machine(folder)
+        self._folder = Path(folder)
+        self._all = Lock()
+        self._begin()
+        self.last_asked = time.monotonic()
+
+    def _begin(self) -> None:
+        self._plan = self._plan_there()
+        self._machine = Machine(self._folder)
         self._shards: dict[int, Shard] = {}
         self._locks: defaultdict[int, Lock] = defaultdict(Lock)
-        self._all = Lock()
-        self.last_asked = time.monotonic()
+
+    def _plan_there(self) -> tuple[int, int]:
+        """Which plan lies in the folder: it may have been removed and begun anew."""
+        told = (self._folder / "plan" / HEADER).stat()
+        return told.st_ino, told.st_mtime_ns
 
     def answer(self, what: str, *arguments: Any) -> Any:
         if what == "ping":
             return os.getpid()
         batch, number, *rest = arguments
         with self._all:
-            lock = self._locks[number]
+            if self._plan_there() != self._plan:
+                self._begin()
+            machine, shards, lock = self._machine, self._shards, self._locks[number]
         with lock:
-            shard = self._shards.get(number)
+            shard = shards.get(number)
             if shard is None:
-                shard = self._shards[number] = Shard(self._machine, number)
+                shard = shards[number] = Shard(machine, number)
             if what == "probe":
                 return shard.probe(batch)
             told = shard.settle(batch, *rest)
-            ids = self._machine.book(batch).ids(told.wish), self._machine.message_ids(told.message)
-            return told, *ids, self._machine.message_ids(told.because)
+            ids = machine.book(batch).ids(told.wish), machine.message_ids(told.message)
+            return told, *ids, machine.message_ids(told.because)
 
     def converse(self, connection: Connection) -> None:
         with connection:

@@ -1,6 +1,7 @@
 """Gives messages and wishes their numbers, in one order that holds for all shards and for every repetition.
 
-The first try of a batch decides: what it wrote is found by later ones.
+The first try of a batch decides: what it wrote is found by later ones. The segment is written last: without it
+nothing was decided, and whatever else is there is written again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from nearcast import snapshot
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message, Wish
 from nearcast.ranking import PostColumns, WishColumns
+from nearcast.spark.edge import Refused
 from nearcast.spark.ranks.plan import RankPlan
-from nearcast.spark.ranks.truth import Segment, Truth, WishChange
+from nearcast.spark.ranks.truth import Segment, Truth, WishChange, discard
 from nearcast.spark.storage import texts_from_arrays, texts_to_arrays
 
 
@@ -37,6 +39,7 @@ class Sequencer:
         self._recover()
 
     def _recover(self) -> None:
+        self._truth.sweep()
         done = self._truth.numbers("segments")
         last = done[-1] if done else -1
         for batch in self._truth.numbers("words"):
@@ -71,9 +74,10 @@ class Sequencer:
         wishes: Mapping[Id, Wish | None],
         messages: Sequence[Message],
         sources: Sequence[str] = (),
+        bad: Sequence[Refused] = (),
     ) -> int:
         """Write what the batch is: wishes that come (an id that is there is replaced) or go (None), and messages.
-        `sources` are the names of the files that the wishes came from.
+        `sources` are the names of the files that the wishes came from, `bad` the rows that are neither.
 
         Returns how many messages were late: older than one of an earlier batch, in a window of time. Within a
         batch, they come in the order of their times.
@@ -83,13 +87,15 @@ class Sequencer:
         change = self._change(wishes, sources)
         columns = PostColumns.from_values(kept, self._lexicon, self._plan.idf)
         segment = Segment(self._next_message, columns, _ids([m.id for m in kept]))
+        late = len(messages) - len(kept)
+        self._truth.take_in(batch, {"late": late, "rejected": [list(row) for row in bad]})
         self._save_words(batch, known)
+        discard(self._truth.wishes(batch))
         if change is not None:
             change.save(self._truth.wishes(batch), self._settings.wish_ids)
             self._follow(change)
         segment.save(self._truth.segment(batch), self._settings.message_ids)
         self._next_message = segment.last
-        late = len(messages) - len(kept)
         self.late += late
         return late
 
@@ -109,6 +115,7 @@ class Sequencer:
         return WishChange(self._next_wish, columns, _ids([wish.id for wish in come]), gone, tuple(sources))
 
     def _save_words(self, batch: int, known: int) -> None:
+        discard(self._truth.folder / "words" / f"{batch:08d}")
         new = [self._lexicon.word(term) for term in range(known, len(self._lexicon))]
         if new:
             snapshot.save(self._truth.folder / "words" / f"{batch:08d}", texts_to_arrays("word", new), {})

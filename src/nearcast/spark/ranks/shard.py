@@ -163,18 +163,21 @@ class Shard:
         return Candidates(rows[first].astype(np.int32), slots[first], scores[first])
 
     def _numbered(self, parts: list[tuple[Changes, NDArray[np.int64]]]) -> Told:
-        slot = np.concatenate([np.zeros(0, np.int32), *(changes.slot for changes, _ in parts)])
-        order = np.argsort(slot, kind="stable")
-        sorted_slots = slot[order]
-        new = np.flatnonzero(np.diff(sorted_slots, prepend=-1))
-        within = np.arange(len(slot)) - np.repeat(new, np.diff(new, append=len(slot)))
-        seq = np.empty(len(slot), np.int64)
-        seq[order] = self._told[sorted_slots] + within + 1
-        np.add.at(self._told, slot, 1)
-        self._touched = np.unique(slot)
-        columns = [np.concatenate(c) for c in zip(Changes.none(), *(changes for changes, _ in parts), strict=True)]
+        """By wish. In a step first those that leave, then those that enter, the best first: an order that does not
+        depend on what is in buffers, so that every try gives the same numbers."""
+        columns = zip(Changes.none(), *(changes for changes, _ in parts), strict=True)
+        every = Changes(*(np.concatenate(column) for column in columns))
         because = np.concatenate([np.zeros(0, np.int64), *(because for _, because in parts)])
-        return Told(self._wish_of[slot], seq, columns[3], columns[2], columns[4], because)
+        order = np.lexsort((-every.seq, -every.score, every.entered, because, every.slot))
+        slot = every.slot[order]
+        new = np.flatnonzero(np.diff(slot, prepend=-1))
+        counts = np.diff(new, append=len(slot))
+        seq = self._told[slot] + np.arange(len(slot)) - np.repeat(new, counts) + 1
+        self._touched = slot[new]
+        self._told[self._touched] += counts
+        return Told(
+            self._wish_of[slot], seq, every.entered[order], every.seq[order], every.score[order], because[order]
+        )
 
     # -- state --------------------------------------------------------------------------------------
 

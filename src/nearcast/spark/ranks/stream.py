@@ -140,25 +140,27 @@ class _Driver:
         truth = Truth(self.folder)
         if truth.outcome(batch) is not None:  # Spark's commit was lost, ours was not
             return
-        bad, late = self._decide(truth, rows, batch)
+        bad, late = self._decided(truth, rows, batch)
         spark = rows.sparkSession
         changes = settled(spark, self.folder, self.settings, batch)
         self.sink.write(changes, _rejected(spark, bad), batch)
         report = _report(truth, self.settings, batch, late, len(bad), time.perf_counter() - begun)
         truth.finish(batch, asdict(report))
+        truth.forget_intake(batch)
         _clean(truth, batch)
         if self.on_batch is not None:
             self.on_batch(report)
 
-    def _decide(self, truth: Truth, rows: DataFrame, batch: int) -> tuple[list[Refused], int]:
-        messages, bad = read_messages(columns_of(rows, MESSAGES, "messages"), self.settings)
+    def _decided(self, truth: Truth, rows: DataFrame, batch: int) -> tuple[list[Refused], int]:
+        """Rows that were rejected, and how many messages were late: as the first try has written it down."""
         first, refused = self._prepare(truth)
         assert self._sequencer is not None
-        if self._sequencer.is_decided(batch):
-            return bad + refused, 0
-        names, coming, wrong = Inbox(self.folder).waiting(self.settings, self._sequencer.taken)
-        late = self._sequencer.decide(batch, first | coming, messages, names)
-        return bad + refused + wrong, late
+        if not self._sequencer.is_decided(batch):
+            messages, bad = read_messages(columns_of(rows, MESSAGES, "messages"), self.settings)
+            names, coming, wrong = Inbox(self.folder).waiting(self.settings, self._sequencer.taken)
+            self._sequencer.decide(batch, first | coming, messages, names, bad + refused + wrong)
+        told = truth.intake(batch)
+        return [Refused(*row) for row in told["rejected"]], told["late"]
 
     def _prepare(self, truth: Truth) -> tuple[dict[Id, Wish | None], list[Refused]]:
         """Plan and numbers, made or found again; the wishes of the table at the very first batch."""

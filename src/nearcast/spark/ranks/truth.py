@@ -3,7 +3,9 @@
 FOLDER/plan            settings, the cuts, how rare each term is
 FOLDER/words/N         words that batch N brought, in order of their terms
 FOLDER/wishes/N        wishes that come, and numbers of those that go, before the messages of batch N
-FOLDER/segments/N      the messages of batch N, in order: columns that every shard of a machine maps
+FOLDER/intake/N.json   what came with batch N and is no part of it: late messages, rows that were rejected
+FOLDER/segments/N      the messages of batch N, in order: columns that every shard of a machine maps; with it, all
+                       of the above holds for ever
 FOLDER/states/N/S      what batch N changed in shard S: thresholds, who sifts for whom, changes told so far
 FOLDER/batches/N.json  the outcome, written last: a batch without it is done again
 
@@ -55,11 +57,16 @@ class Truth:
         return dict(json.loads(path.read_text())) if path.exists() else None
 
     def finish(self, batch: int, told: dict[str, Any]) -> None:
-        path = self._outcome(batch)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}")
-        part.write_text(json.dumps(told))
-        os.replace(part, path)
+        _write_json(self._outcome(batch), told)
+
+    def take_in(self, batch: int, told: dict[str, Any]) -> None:
+        _write_json(self._intake(batch), told)
+
+    def intake(self, batch: int) -> dict[str, Any]:
+        return dict(json.loads(self._intake(batch).read_text()))
+
+    def forget_intake(self, batch: int) -> None:
+        self._intake(batch).unlink(missing_ok=True)
 
     def numbers(self, kind: str) -> list[int]:
         """Batches that have a folder of this kind (segments, wishes, states, words)."""
@@ -69,10 +76,35 @@ class Truth:
     def forget(self, kind: str, before: int) -> None:
         for number in self.numbers(kind):
             if number < before:
-                shutil.rmtree(self.folder / kind / f"{number:08d}", ignore_errors=True)
+                discard(self.folder / kind / f"{number:08d}")
+
+    def sweep(self) -> None:
+        """Remove what a driver that died left half done; before anything is written."""
+        for kind in ("words", "wishes", "segments", "states"):
+            for part in (self.folder / kind).glob(".*"):
+                shutil.rmtree(part, ignore_errors=True)
 
     def _outcome(self, batch: int) -> Path:
         return self.folder / "batches" / f"{batch:08d}.json"
+
+    def _intake(self, batch: int) -> Path:
+        return self.folder / "intake" / f"{batch:08d}.json"
+
+
+def discard(path: Path) -> None:
+    """Whole or gone, for everybody who looks, and whenever we die."""
+    if path.exists():
+        aside = path.with_name(f".{path.name}.gone")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.rename(path, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write_json(path: Path, told: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}")
+    part.write_text(json.dumps(told))
+    os.replace(part, path)
 
 
 @dataclass(frozen=True, slots=True)
