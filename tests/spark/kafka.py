@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from nearcast.files import RANKED_WISHES
+from nearcast.ranking import Window
 from nearcast.spark import (
+    BY_WISH,
     ONCE,
     BatchReport,
     KafkaSink,
@@ -23,15 +26,19 @@ from nearcast.spark import (
     build,
     kafka_settings,
     match_stream,
+    rank_stream,
+    read,
     read_kafka,
     run_changes,
     run_stream,
     session,
 )
+from nearcast.spark.ranks import host
 from tests.spark import records
 from tests.spark.broker import broker
 from tests.spark.conftest import SHORT_LIVED
 from tests.spark.test_match import frame
+from tests.spark.test_rank_stream import ROWS, World, check_rows
 from tests.spark.test_stream import finished, pairs, write_lines
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -152,3 +159,73 @@ def test_the_command_reads_a_topic(spark: Any, servers: str, tmp_path: Path) -> 
     told = CliRunner().invoke(app, ["spark", "stream", *asked])
     assert "batch 0: 40 messages" in told.output, told.output
     assert pairs(spark, out) == Counter(records.truth(WISHES, POSTS[:40]))
+
+
+WINDOW = Window(seconds=30.0)  # its messages have an order of their own; a topic has two partitions
+
+
+def ranked(spark: Any, servers: str, topic: str) -> tuple[list[dict[str, Any]], Counter[int]]:
+    """Changes by wish and number, each once, and how often the changes of a number came."""
+    times: dict[tuple[str, int, int], int] = {}
+    rows: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for key, value in held(spark, servers, topic):
+        assert key == value["wish_id"]
+        place = key, value["edition"], value["seq"]
+        assert rows.setdefault(place, value) == value
+        times[place] = times.get(place, 0) + 1
+    told = [{"because_of": None, **rows[place]} for place in sorted(rows)]
+    return told, Counter(times.values())
+
+
+def test_rankings_that_are_written_twice_have_the_same_numbers(spark: Any, servers: str, tmp_path: Path) -> None:
+    world = World(tmp_path, 3)
+    rankings = tmp_path / "checkpoint" / "rankings"
+    sink = Flaky(servers, "changes-of-rankings", "bad", BY_WISH, mark=tmp_path / "failed")
+
+    def run() -> None:
+        posted = read_kafka(spark, servers, "to-rank")
+        wishes = read(spark, str(tmp_path / "wishes.ndjson"), RANKED_WISHES)
+        options: dict[str, Any] = {"window": WINDOW, "distribution": "prefix", "shards": 2, "trigger": ONCE}
+        finished(rank_stream(posted, wishes, sink, tmp_path / "checkpoint", **options))
+
+    send(spark, servers, "to-rank", world.posts[0])
+    run()
+    send(spark, servers, "to-rank", world.posts[1])
+    with pytest.raises(Exception, match="lost"):
+        run()
+    host.stop(rankings)  # the shards are made anew, and must tell what was told
+    send(spark, servers, "to-rank", world.posts[2])
+    try:
+        run()
+    finally:
+        host.stop(rankings)
+    rows, times = ranked(spark, servers, "changes-of-rankings")
+    check_rows(rows, world, WINDOW, None)
+    assert set(times) == {1, 2}
+
+
+def test_the_command_ranks_a_topic_into_a_topic(spark: Any, servers: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from nearcast.cli import app
+
+    world = World(tmp_path, 3)
+    place = f"kafka://{servers}"
+    asked = ["-w", str(tmp_path / "wishes.ndjson"), "-m", f"{place}/posted", "--changes", f"{place}/wished"]
+    asked += ["-o", f"{place}/ranked", "--checkpoint", str(tmp_path / "checkpoint"), "--seconds", "30", "--once"]
+    world.change()
+    changes = (tmp_path / "changes" / "0.ndjson").read_text().splitlines()
+    output = []
+    try:
+        for number, rows in enumerate(world.posts):
+            send(spark, servers, "posted", [*rows, "{"] if number == 0 else rows)
+            send(spark, servers, "wished", changes if number == 2 else [{"operation": "remove", "id": "nobody"}])
+            output.append(CliRunner().invoke(app, ["spark", "rank", *asked, "--shards", "2"]).output)
+    finally:
+        host.stop(tmp_path / "checkpoint" / "rankings")
+    for number, told in enumerate(output):
+        assert f"batch {number}: {ROWS} messages" in told, told
+    found, times = ranked(spark, servers, "ranked")
+    check_rows(found, world, WINDOW, changed_before=2)
+    assert set(times) == {1}
+    assert [value["batch"] for _, value in held(spark, servers, "ranked.rejected")] == [0]

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -116,11 +116,15 @@ def run(spark: Any, world: World, sink: Sink | None = None, **options: Any) -> l
 
 
 def check(world: World, window: Window, changed_before: int | None = None) -> None:
+    check_rows(_rows(world.folder / "out"), world, window, changed_before)
+
+
+def check_rows(rows: Iterable[dict[str, Any]], world: World, window: Window, changed_before: int | None) -> None:
     """Rankings and changes are the reference's, and each edition's numbers are 1, 2, 3, …"""
     held: dict[tuple[str, int], set[str]] = {}
     seen: dict[tuple[str, int], int] = {}
     told: Counter[Change] = Counter()
-    for row in _rows(world.folder / "out"):
+    for row in rows:
         key = row["wish_id"], row["edition"]
         assert row["seq"] == seen.get(key, 0) + 1
         seen[key] = row["seq"]

@@ -14,7 +14,7 @@ from rich.table import Table
 from nearcast.errors import NearcastError
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
-    from nearcast.spark import RankReport
+    from nearcast.spark import RankReport, Sink
     from nearcast.spark.ranks.trial import TrialResult
 
 Checkpoint = Annotated[Path, typer.Option(help="Folder for progress and truth, the same at every start.")]
@@ -23,9 +23,9 @@ Checkpoint = Annotated[Path, typer.Option(help="Folder for progress and truth, t
 def rank(
     wishes: Annotated[str, typer.Option("--wishes", "-w", help="Rows of id, text, lon, lat, k, alpha.")],
     messages: Annotated[
-        str, typer.Option("--messages", "-m", help="Folder whose files, or Kafka topic, are the stream.")
+        str, typer.Option("--messages", "-m", help="Folder whose files are the stream, or kafka://HOST:PORT/TOPIC.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the changes.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder for the changes, or kafka://HOST:PORT/TOPIC.")],
     checkpoint: Checkpoint,
     count: Annotated[int | None, typer.Option(help="The window is the last so many messages.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Or: the window is so many seconds of ts.")] = None,
@@ -35,36 +35,36 @@ def rank(
     shards: Annotated[int | None, typer.Option(min=1, help="Of the wishes.", show_default="tasks at a time")] = None,
     sample: Annotated[str | None, typer.Option(help="Messages that words are weighed and cuts are made by.")] = None,
     changes: Annotated[
-        str | None, typer.Option(help="Folder with changes of wishes (operation put or remove).")
+        str | None, typer.Option(help="Folder or topic of changes of wishes (operation put or remove).")
     ] = None,
-    kafka: Annotated[str | None, typer.Option(help="Servers; --messages is a topic then.")] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     once: Annotated[bool, typer.Option(help="End when everything that is there is done.")] = False,
 ) -> None:
     """Keep the k best recent messages of every wish on Spark; write who enters and who leaves.
 
     OUT gets folders of Parquet, one a batch, each change once: wish_id, edition, seq, operation, message_id, score,
-    because_of. Without --count and --seconds the window is the last 10,000 messages.
+    because_of; a topic gets them as JSON, with the wish as key, and rejected rows go to TOPIC.rejected. Without
+    --count and --seconds the window is the last 10,000 messages.
     """
     from nearcast.cli.spark import started_session
+    from nearcast.cli.spark_stream import needs_kafka, source
     from nearcast.files import MESSAGES, RANKED_WISHES
     from nearcast.ranking import Window
 
     window = Window(10_000) if count is None and seconds is None else Window(count, seconds)
-    spark = started_session(master)
-    from nearcast.spark import ONCE, FileSink, rank_stream, read, read_kafka, read_stream, run_wish_changes
+    spark = started_session(master, kafka=needs_kafka(messages, changes, out))
+    from nearcast.spark import ONCE, rank_stream, read, run_wish_changes
 
     trigger: Any = ONCE if once else {"processingTime": "1 second"}
-    posted = read_kafka(spark, kafka, messages) if kafka else read_stream(spark, messages, MESSAGES)
     if changes is not None:
-        coming = read_stream(spark, changes, RANKED_WISHES)
+        coming = source(spark, changes, RANKED_WISHES, None)
         told = run_wish_changes(coming, checkpoint, checkpoint / "changes", trigger=trigger)
         if once:
             told.awaitTermination()
     query = rank_stream(
-        posted,
+        source(spark, messages, MESSAGES, None),
         read(spark, wishes, RANKED_WISHES),
-        FileSink(out),
+        _sink(out),
         checkpoint,
         window=window,
         distribution=distribution,
@@ -77,6 +77,16 @@ def rank(
         query.awaitTermination()
     except KeyboardInterrupt:
         query.stop()
+
+
+def _sink(out: str) -> Sink:
+    from nearcast.cli.spark_stream import needs_kafka, topic_of
+    from nearcast.spark import BY_WISH, FileSink, KafkaSink
+
+    if not needs_kafka(out):
+        return FileSink(Path(out))
+    servers, topic = topic_of(out)
+    return KafkaSink(servers, topic, f"{topic}.rejected", BY_WISH)
 
 
 def _say(report: RankReport) -> None:

@@ -44,7 +44,7 @@ def stream(
     """Match messages as they come. Started again with the same folders, it goes on where it stopped."""
     from nearcast.cli.spark import started_session
 
-    spark = started_session(master, kafka=any((place or "").startswith(KAFKA) for place in (messages, changes)))
+    spark = started_session(master, kafka=needs_kafka(messages, changes))
     from nearcast.files import MESSAGES
     from nearcast.spark import ONCE, FileSink, run_changes, run_stream
     from nearcast.spark.versions import CHANGES
@@ -53,10 +53,10 @@ def stream(
     trigger: dict[str, Any] = ONCE if once else {"processingTime": every}
     versions = _versions(spark, subscriptions, folder, analyzer)
     if changes is not None:
-        following = run_changes(_source(spark, changes, CHANGES), versions, folder / "changes", trigger=trigger)
+        following = run_changes(source(spark, changes, CHANGES), versions, folder / "changes", trigger=trigger)
         if once:
             following.awaitTermination()
-    posted = _source(spark, messages, MESSAGES)
+    posted = source(spark, messages, MESSAGES)
     query = run_stream(
         posted, versions, FileSink(out), folder / "messages", late_after=late_after, trigger=trigger, on_batch=_say
     )
@@ -83,15 +83,25 @@ def _versions(spark: SparkSession, subscriptions: str, folder: Path, analyzer: s
     return versions
 
 
-def _source(spark: SparkSession, place: str, role: Any) -> DataFrame:
+def needs_kafka(*places: str | None) -> bool:
+    return any((place or "").startswith(KAFKA) for place in places)
+
+
+def topic_of(place: str) -> tuple[str, str]:
+    """Servers and topic of kafka://HOST:PORT/TOPIC."""
+    servers, _, topic = place.removeprefix(KAFKA).partition("/")
+    if not (servers and topic):
+        raise NearcastError(f"{place}: kafka://HOST:PORT/TOPIC needed")
+    return servers, topic
+
+
+def source(spark: SparkSession, place: str, role: Any, kind: str | None = "json") -> DataFrame:
+    """A topic, or the files of a folder; without a kind their endings say what they are."""
     from nearcast.spark import read_kafka, read_stream
 
-    if not place.startswith(KAFKA):
-        return read_stream(spark, place, role, "json")
-    servers, _, topic = place.removeprefix(KAFKA).partition("/")
-    if not topic:
-        raise NearcastError(f"{place}: kafka://HOST:PORT/TOPIC needed")
-    return read_kafka(spark, servers, topic)
+    if not needs_kafka(place):
+        return read_stream(spark, place, role, kind)
+    return read_kafka(spark, *topic_of(place))
 
 
 def _say(report: BatchReport) -> None:

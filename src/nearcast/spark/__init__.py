@@ -7,11 +7,12 @@ from nearcast.spark.plan import LayoutReport, PlanReport
 from nearcast.spark.ranks.stream import RankReport, rank_stream, run_wish_changes
 from nearcast.spark.read import read, read_kafka, read_stream
 from nearcast.spark.session import register, session
-from nearcast.spark.sinks import FileSink, KafkaSink, Sink
+from nearcast.spark.sinks import BY_WISH, FileSink, KafkaSink, Sink
 from nearcast.spark.stream import ONCE, BatchReport, match_stream, run_changes, run_stream
 from nearcast.spark.versions import Versions
 
 __all__ = [
+    "BY_WISH",
     "ONCE",
     "BatchReport",
     "Built",

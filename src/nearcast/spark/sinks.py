@@ -11,9 +11,13 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+BY_PAIR = ("message_id", "subscription_id")
+BY_WISH = ("wish_id",)
+
 
 class Sink(Protocol):
-    """Takes pairs (message_id, subscription_id, version) and rejected rows (reason, source) of a batch."""
+    """Takes pairs (message_id, subscription_id, version) or changes of rankings, and rejected rows (reason, source),
+    of a batch."""
 
     def write(self, pairs: DataFrame, rejected: DataFrame, batch: int) -> None: ...
 
@@ -49,14 +53,18 @@ def _replace(rows: DataFrame, folder: Path, kind: str, batch: int) -> None:
 @dataclass(frozen=True, slots=True)
 class KafkaSink:
     """A record for each pair, whose key is the pair: whoever compacts or remembers keys has each pair once.
-    Rejected rows go to the topic `rejected`, if one is given."""
+    Rejected rows go to the topic `rejected`, if one is given.
+
+    For changes of rankings the key is `BY_WISH`: those of a wish lie in one partition in the order of their numbers,
+    and whoever remembers the last number of each wish has every change once."""
 
     servers: str
     topic: str
     rejected: str | None = None
+    key: tuple[str, ...] = BY_PAIR
 
     def write(self, pairs: DataFrame, rejected: DataFrame, batch: int) -> None:
-        key = F.concat_ws("/", F.col("message_id"), F.col("subscription_id"))
+        key = F.concat_ws("/", *(F.col(name) for name in self.key))
         self._send(pairs.select(key.alias("key"), F.to_json(F.struct("*")).alias("value")), self.topic)
         if self.rejected is not None:
             value = F.to_json(F.struct("*", F.lit(batch).alias("batch")))
