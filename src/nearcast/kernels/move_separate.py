@@ -10,9 +10,9 @@ from nearcast.kernels.move_strata import find_differences
 
 
 @kernel
-def differ(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
+def differ(postings, entries, numbers, old, new, first, frame, rows, out, counters):
     """As `move_strata.differ`, for a table that counts terms by 32 bits."""
-    return find_differences(postings, entries, numbers, order, old, new, first, frame, rows, out, counters)
+    return find_differences(postings, entries, numbers, old, new, first, frame, rows, out, counters)
 
 
 @kernel

@@ -114,14 +114,10 @@ def look_through_grid(postings, term, entries, entry, wanted, old, new, i, queri
 
 
 @primitive
-def find_differences(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
-    """Messages that entries gain and lose, from order[first] on: (how far it came, how many).
-
-    `order` says which move comes when: neighbours in words and place come together, for the cache.
-    """
+def find_differences(postings, entries, numbers, old, new, first, frame, rows, out, counters):
+    """Messages that entries gain and lose, from numbers[first] on: (how far it came, how many)."""
     n = np.int64(0)
-    for turn in range(first, len(order)):
-        i = order[turn]
+    for i in range(first, len(numbers)):
         before, entry = n, numbers[i]
         candidates, nodes = counters[CANDIDATES], counters[NODES]
         term = rarest(postings, entries, entry)
@@ -139,19 +135,10 @@ def find_differences(postings, entries, numbers, order, old, new, first, frame, 
             n = look_through_grid(postings, term, entries, entry, wanted, old, new, i, queries, rows, out, n, counters)
         if n < 0:
             counters[CANDIDATES], counters[NODES] = candidates, nodes
-            return turn, before
-    return len(order), n
+            return i, before
+    return len(numbers), n
 
 
 @kernel
-def differ(postings, entries, numbers, order, old, new, first, frame, rows, out, counters):
-    return find_differences(postings, entries, numbers, order, old, new, first, frame, rows, out, counters)
-
-
-@kernel
-def keys_of(postings, entries, numbers, new, frame, keys):
-    """By move, a number that orders moves by the list that they look through, and by place."""
-    for i in range(len(numbers)):
-        term = rarest(postings, entries, numbers[i])
-        query = packed_entry(new, i, frame)
-        keys[i] = ((term + 1) << 30) | (field(query, 1) << 15) | field(query, 0)
+def differ(postings, entries, numbers, old, new, first, frame, rows, out, counters):
+    return find_differences(postings, entries, numbers, old, new, first, frame, rows, out, counters)

@@ -28,7 +28,6 @@ CATALOGUE: dict[str, type[Mover]] = {
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ap+": {kept: {"messages": kept} for kept in ("keyword", "space")},
-    "strata-move": {"as-they-come": {"ordered": False}},
 }
 """By mover, then by the variant's own name: options of the constructor. Asked for as `mover:variant`."""
 DEFAULT = "strata-move"

@@ -100,12 +100,10 @@ class ApPlus(Mover):
     ) -> tuple[int, int]:
         if self._kept == "unified":
             return self.index.differ(entries, old, new, first, self.live.rows, out, self._counters)
-        postings, frame, order = self._apart.arrays, self._apart.frame, np.arange(len(entries))
+        postings, frame = self._apart.arrays, self._apart.frame
         table, rows = self.index.entries, self._rows_apart
         asked = table if self._kept == "keyword" else _without_words(table)
-        following, n = move_separate.differ(
-            postings, asked, entries, order, old, new, first, frame, rows, out, self._counters
-        )
+        following, n = move_separate.differ(postings, asked, entries, old, new, first, frame, rows, out, self._counters)
         if self._kept == "space":
             n = move_separate.keep_terms(table, entries, self.live.rows, out, n)
         return int(following), int(n)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearcast.errors import CatalogueError
 from nearcast.geo import Space, earth
 from nearcast.indexes.iq_tree import IqTree
-from nearcast.indexes.pool import enlarged
+from nearcast.indexes.pool import enlarged, reserved
 from nearcast.indexes.ranked import RankedIndex
 from nearcast.indexes.rq_tree import RqTree
 from nearcast.kernels import iq_table, move_cells
@@ -64,7 +64,7 @@ class CellMover(Mover):
     def _enlarge(self, lists: int, elements: int) -> None:
         """Room for so many more."""
         needed = int(self._pool.state[TOP]) + elements
-        self._pool = Postings(enlarged(self._pool.pool, needed), self._pool.state)
+        self._pool = Postings(reserved(self._pool.pool, needed), self._pool.state)
         size = len(self._lists)
         while 5 * (int(self._state[0]) + lists) > 3 * size:
             size *= 2

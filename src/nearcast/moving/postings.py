@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.indexes.pool import enlarged
+from nearcast.indexes.pool import enlarged, reserved
 from nearcast.kernels import move_postings
 from nearcast.kernels.layout import Entries
 from nearcast.kernels.move_postings import FILL, LIST_TOP, NONE, POOL_TOP, STATE_SIZE, Postings
@@ -16,10 +16,15 @@ DEFAULT_FILL = 12
 FIRST_POOL, FIRST_LISTS = 1024, 256
 SAMPLE = 100_000  # places that a frame is chosen from
 SETTLED = 1 << 18  # messages: from here on the frame stays
+CLOSE = 0.25  # of its extent: a frame that is so near to the right one stays, too
 
 
 class MessagePostings:
-    """The lists and their room. The frame (where cells are even) is chosen anew when the messages have doubled."""
+    """The lists and their room.
+
+    The frame (where cells are even) is looked at when the messages have doubled; if they are elsewhere by now,
+    all are posted anew.
+    """
 
     def __init__(self, fill: int = DEFAULT_FILL) -> None:
         self._fill = fill
@@ -44,9 +49,11 @@ class MessagePostings:
     def put(self, rows: Entries, numbers: NDArray[np.int64], n_live: int) -> None:
         """Take in messages; with them there are so many."""
         if n_live >= 2 * self._framed and self._framed < SETTLED:
-            numbers = np.flatnonzero(rows.term_count)
-            self.frame, self._framed = _frame_of(rows.boxes[numbers]), n_live
-            self._empty(len(self._firsts))
+            live = np.flatnonzero(rows.term_count)
+            frame, self._framed = _frame_of(rows.boxes[live]), n_live
+            if not _is_close(self.frame, frame):
+                self.frame, numbers = frame, live
+                self._empty(len(self._firsts))
         highest = int(rows.terms.max(initial=-1)) + 1
         self._firsts = enlarged(self._firsts, highest, NONE)
         self._grids, self._counts = enlarged(self._grids, highest), enlarged(self._counts, highest)
@@ -60,8 +67,8 @@ class MessagePostings:
     def _make_room(self, rows: Entries, row: int, term: int) -> None:
         word = int(rows.terms[rows.term_from[row] + term])
         room, lists = move_postings.room_needed_for(self.arrays, word)
-        self._pool = enlarged(self._pool, int(self._state[POOL_TOP] + room))
-        self._heads = enlarged(self._heads, int(self._state[LIST_TOP] + lists))
+        self._pool = reserved(self._pool, int(self._state[POOL_TOP] + room))
+        self._heads = reserved(self._heads, int(self._state[LIST_TOP] + lists))
 
     def take(self, rows: Entries, numbers: NDArray[np.int64]) -> None:
         move_postings.take(self.arrays, rows, numbers, self.frame)
@@ -89,3 +96,11 @@ def _frame_of(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
     extent = np.where(high - low > 1e-300, high - low, 1.0) * 1.1
     low = low - 0.05 * extent
     return np.array([*low, *(1.0 / extent)])
+
+
+def _is_close(frame: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
+    """Whether all four sides are near enough."""
+    low, extent = frame[:2], 1.0 / frame[2:]
+    right_low, right_extent = right[:2], 1.0 / right[2:]
+    off = np.maximum(np.abs(low - right_low), np.abs(low + extent - right_low - right_extent))
+    return bool((off <= CLOSE * right_extent).all())

@@ -20,12 +20,10 @@ from nearcast.kernels.move_layout import Differences
 from nearcast.moving.base import Mover
 from nearcast.moving.postings import DEFAULT_FILL, MessagePostings
 
-MANY = 256  # moves of one step: from here on they are put in order first
-
 
 class StrataMove(Mover):
-    """fill: postings of a list, on average, before a term's grid is refined; ordered: many moves of one step are put
-    in the order of what they read; strata: options of the index of subscriptions."""
+    """fill: postings of a list, on average, before a term's grid is refined; strata: options of the index of
+    subscriptions."""
 
     name = "strata-move"
     index: Strata
@@ -36,15 +34,12 @@ class StrataMove(Mover):
         *,
         most: int | None = None,
         fill: int = DEFAULT_FILL,
-        ordered: bool = True,
         strata: Mapping[str, Any] | None = None,
     ) -> None:
         if fill < 1:
             raise CatalogueError(f"strata-move: fill {fill} given; a whole number of at least 1 needed")
         self._given = dict(strata or {})
-        self._ordered = ordered
         self._postings = MessagePostings(fill)
-        self._order = np.zeros(0, np.int64)
         super().__init__(space, most=most)
 
     def _new_index(self) -> Strata:
@@ -65,17 +60,10 @@ class StrataMove(Mover):
         out: Differences,
     ) -> tuple[int, int]:
         postings, frame = self._postings.arrays, self._postings.frame
-        if first == 0:
-            self._order = np.arange(len(entries))
-            if self._ordered and len(entries) >= MANY:
-                keys = np.empty(len(entries), np.int64)
-                move_strata.keys_of(postings, self.index.entries, entries, new, frame, keys)
-                self._order = np.argsort(keys)
         following, n = move_strata.differ(
             postings,
             self.index.entries,
             entries,
-            self._order,
             old,
             new,
             first,
