@@ -100,7 +100,7 @@ def test_the_bench_of_distributions_says_what_each_costs(tmp_path: Path) -> None
     told = tmp_path / "figures.json"
     sizes = ["--wishes", "150", "--window", "200", "--batch", "40", "--shards", "3", "--keywords", "1,3"]
     result = CliRunner().invoke(
-        app, ["spark", "rank-bench", *sizes, "--distributions", "hash,prefix", "--json", str(told)]
+        app, ["spark", "rank-bench", *sizes, "--distributions", "hash,prefix", "--cores", "", "--json", str(told)]
     )
     assert result.exit_code == 0, result.output
     whole, sifted = json.loads(told.read_text())["results"]

@@ -21,6 +21,7 @@ from nearcast.geo import earth
 from nearcast.ranking import Window
 from nearcast.records import read_message, read_wish
 from nearcast.spark import ONCE, FileSink, RankReport, Sink, rank_stream, read, read_stream, run_wish_changes
+from nearcast.spark.bench import ranks as bench
 from nearcast.spark.ranks import host
 from nearcast.text import analyzer
 from tests.spark.test_stream import finished, write_lines
@@ -28,6 +29,7 @@ from tests.worlds import WORDS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS, FILES = 25, 4
+LIVE = bench.LiveSpec(wishes=60, window=200, batch=50, batches=2, k=3)
 OPERATIONS = {"entered": "enter", "left": "leave"}
 Change = tuple[str, str, str, str | None]  # wish, operation, message, the message that brought it
 
@@ -183,3 +185,12 @@ def test_a_table_is_no_stream(spark: Any, world: World) -> None:
     table = read(spark, str(world.folder / "posts"), MESSAGES, "json")
     with pytest.raises(NearcastError, match="a stream needed"):
         rank_stream(table, table, FileSink(world.folder / "out"), world.folder / "c", window=Window(count=3))
+
+
+def test_spark_and_the_embedded_ranker_tell_as_many_changes(spark: Any, tmp_path: Path) -> None:
+    files = bench.Files.made(LIVE, tmp_path)
+    found = [bench.on_spark(spark, LIVE, files, name, 2, tmp_path / name) for name in ("hash", "prefix")]
+    found += bench.embedded(LIVE, files, 2, tmp_path / "hash" / "checkpoint" / "rankings")
+    assert len({result.changes for result in found}) == 1
+    assert found[0].changes > 0
+    assert all(result.per_s > 0 for result in found)

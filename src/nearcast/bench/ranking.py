@@ -41,6 +41,7 @@ class World(NamedTuple):
     posts: PostColumns  # ts is the number of the tick
     row_from: np.ndarray[Any, np.dtype[np.int64]]  # [ticks + 1]  rows of each tick
     ticks: int  # of the window
+    idf: Idf
 
 
 class Told(NamedTuple):
@@ -86,7 +87,7 @@ def make_world(workloads: Workloads, spec: Spec) -> World:
     wishes = WishColumns.from_flat(wanted.boxes[:, :2], k, alpha, wanted.term_from, wanted.terms, idf)
     ts = np.repeat(np.arange(len(row_from) - 1, dtype=np.float64), np.diff(row_from))
     posts = PostColumns.from_batch(samples.measured, idf, ts)
-    return World(spec, plane(*world_bounds(samples)), wishes, posts, row_from, ticks)
+    return World(spec, plane(*world_bounds(samples)), wishes, posts, row_from, ticks, idf)
 
 
 def _tick_rows(spec: Spec) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from nearcast.errors import NearcastError
 
 if TYPE_CHECKING:  # heavy: loaded when a command runs
     from nearcast.spark import RankReport, Sink
+    from nearcast.spark.bench.ranks import LiveResult
     from nearcast.spark.ranks.trial import TrialResult
 
 Checkpoint = Annotated[Path, typer.Option(help="Folder for progress and truth, the same at every start.")]
@@ -100,27 +102,60 @@ def _say(report: RankReport) -> None:
 
 def rank_bench(
     wishes: Annotated[int, typer.Option(min=1)] = 20_000,
-    window: Annotated[int, typer.Option(min=1)] = 20_000,
+    window: Annotated[int, typer.Option(min=1, help="Messages, of simulated shards.")] = 20_000,
     data: Annotated[str, typer.Option(help="tweets, gn, yelp, …")] = "tweets",
-    batch: Annotated[int, typer.Option(min=1, help="Messages at a time.")] = 1_000,
-    shards: Annotated[str, typer.Option(help="Numbers of shards, by commas.")] = "4,8,16,32",
+    batch: Annotated[int, typer.Option(min=1, help="Messages at a time, of simulated shards.")] = 1_000,
+    shards: Annotated[str, typer.Option(help="Numbers of simulated shards, by commas; none: leave them out.")] = (
+        "4,8,16,32"
+    ),
     distributions: Annotated[str, typer.Option(help="By commas.")] = "hash,location,keyword,prefix",
     keywords: Annotated[str, typer.Option(help="Fewest and most of a wish.")] = "1,5",
+    cores: Annotated[str, typer.Option(help="Of real Sparks, by commas; none: leave them out.")] = "1,2",
+    live: Annotated[str, typer.Option(help="Distributions on a real Spark, by commas.")] = "hash",
+    live_window: Annotated[int, typer.Option(min=1, help="Messages, on a real Spark.")] = 100_000,
+    live_batch: Annotated[int, typer.Option(min=1, help="Messages of a micro-batch.")] = 10_000,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures there.")] = None,
 ) -> None:
-    """Compare distributions of wishes over simulated shards: copies, messages sent, balance, time."""
+    """Compare distributions over simulated shards (copies, messages sent, balance, refills), and a real Spark with
+    the embedded ranker on the same cores."""
     try:
+        from nearcast.spark.bench.ranks import LiveSpec, measure
         from nearcast.spark.ranks.trial import TrialSpec, compare
     except ImportError as error:
         raise NearcastError(f"Spark is not installed ({error}); `pip install 'nearcast[spark]'` does it") from None
     low, high = (int(n) for n in keywords.split(","))
-    spec = TrialSpec(data, wishes, window, batch, keywords=(low, high))
-    cases = [(name, int(n)) for n in shards.split(",") for name in distributions.split(",")]
-    results = compare(spec, cases, lambda case: typer.echo(f"{case} …", err=True))
-    Console().print(_table(results))
+
+    def tell(what: str) -> None:
+        typer.echo(f"{what} …", err=True)
+
+    simulated = TrialSpec(data, wishes, window, batch, keywords=(low, high))
+    cases = [(name, int(n)) for n in _parts(shards) for name in _parts(distributions)]
+    results = compare(simulated, cases, tell) if cases else []
+    if results:
+        Console().print(_table(results))
+    real = LiveSpec(data, wishes, live_window, live_batch, keywords=(low, high))
+    lives: list[LiveResult] = []
+    if _parts(cores):
+        with TemporaryDirectory(prefix="nearcast-rank-bench-") as work:
+            lives = list(measure(real, [int(n) for n in _parts(cores)], _parts(live), Path(work), tell))
+        Console().print(_live_table(lives))
     if json_file is not None:
-        values = {"format": "nearcast-rank-shards", "spec": asdict(spec), "results": [asdict(r) for r in results]}
+        values = {"format": "nearcast-rank-shards", "spec": asdict(simulated), "results": [asdict(r) for r in results]}
+        values |= {"live_spec": asdict(real), "live": [asdict(r) for r in lives]}
         json_file.write_text(json.dumps(values, indent=1) + "\n")
+
+
+def _parts(given: str) -> list[str]:
+    return [part for part in given.split(",") if part]
+
+
+def _live_table(results: list[LiveResult]) -> Table:
+    table = Table()
+    for name in ("ranker", "cores", "messages/s", "s a batch", "changes"):
+        table.add_column(name, justify="left" if name == "ranker" else "right")
+    for r in results:
+        table.add_row(r.name, str(r.cores), f"{r.per_s:,.0f}", f"{r.seconds:.2f}", f"{r.changes:,}")
+    return table
 
 
 def _table(results: list[TrialResult]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,10 +26,14 @@ CHANGES = Role("changes", (OPERATION, *RANKED_WISHES.columns), (("id",),))
 
 def read_messages(rows: DataFrame, settings: RankSettings) -> tuple[list[Message], list[Refused]]:
     """In the order in which Spark gives them."""
+    return messages_of(rows.toArrow().to_batches(), settings)
+
+
+def messages_of(batches: Iterable[pa.RecordBatch], settings: RankSettings) -> tuple[list[Message], list[Refused]]:
     space, analysis = settings.space, analyzer(settings.analyzer)
     messages: list[Message] = []
     bad: list[Refused] = []
-    for batch in rows.toArrow().to_batches():
+    for batch in batches:
         for _, row in rows_of(batch, MESSAGES):
             try:
                 if row.record is None:
@@ -45,11 +49,11 @@ def read_messages(rows: DataFrame, settings: RankSettings) -> tuple[list[Message
 
 def read_wishes(rows: DataFrame, settings: RankSettings) -> tuple[dict[Id, Wish | None], list[Refused]]:
     """By id; of rows with the same id the last counts."""
-    return _changes(rows.toArrow().to_batches(), RANKED_WISHES, settings)
+    return wishes_of(rows.toArrow().to_batches(), RANKED_WISHES, settings)
 
 
-def _changes(
-    batches: list[pa.RecordBatch], role: Role, settings: RankSettings
+def wishes_of(
+    batches: Iterable[pa.RecordBatch], role: Role, settings: RankSettings
 ) -> tuple[dict[Id, Wish | None], list[Refused]]:
     space, analysis = settings.space, analyzer(settings.analyzer)
     last: dict[Id, Wish | None] = {}
@@ -95,7 +99,7 @@ class Inbox:
         for file in files:
             if file.stem in taken:
                 continue
-            coming, wrong = _changes(pq.read_table(file).to_batches(), CHANGES, settings)
+            coming, wrong = wishes_of(pq.read_table(file).to_batches(), CHANGES, settings)
             names.append(file.stem)
             last |= coming
             bad += wrong

@@ -2,7 +2,7 @@
 
 The window is full before anything is measured, and every distribution must tell as many changes as the embedded
 ranker does. Shards are timed one by one, so that figures for 32 of them need no 32 cores: a batch takes as long as
-its slowest sieve and its slowest owner. Spark's own cost is measured apart (`measure`).
+its slowest sieve and its slowest owner. Spark's own cost is measured apart (`nearcast.spark.bench.ranks`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import numpy as np
 import pyarrow as pa
 
 from nearcast import ranking
+from nearcast.bench.ranking import TICK, World, make_world, part_of
+from nearcast.bench.spec import Spec
+from nearcast.bench.workload import Workloads
 from nearcast.errors import NearcastError
-from nearcast.geo import plane
-from nearcast.idf import Idf
-from nearcast.ranking import PostColumns, Window, WishColumns
+from nearcast.ranking import Window
 from nearcast.spark.ranks.cluster import Cluster, shared_out
 from nearcast.spark.ranks.plan import RankSettings, made
 from nearcast.spark.ranks.sieve import Found
 from nearcast.spark.ranks.truth import Segment, WishChange
-from nearcast.workloads import STYLES, messages, subscriptions
+from nearcast.spark.storage import bounds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +59,17 @@ class TrialResult:
     changes: int
 
 
-class World(NamedTuple):
-    wishes: WishColumns
-    posts: PostColumns
-    idf: Idf
-
-
 def world_of(spec: TrialSpec) -> World:
-    """Wishes have words and place of messages, alpha is even in [0, 1] (Skype 8.1.1)."""
-    style = STYLES[spec.data]
-    total = spec.window + (spec.warm + spec.batches) * spec.batch
-    batch = messages(total, spec.seed, style)
-    sources = messages(min(spec.wishes, 500_000), spec.seed + 1, style)
-    wanted = subscriptions(sources, spec.wishes, spec.seed, keywords=spec.keywords, area=None)
-    n_terms = int(max(batch.terms.max(), wanted.terms.max())) + 1
-    idf = Idf(np.log1p(total / np.maximum(np.bincount(batch.terms, minlength=n_terms), 1)))
-    alpha = np.random.default_rng(spec.seed).random(spec.wishes)
-    k = np.full(spec.wishes, spec.k, np.int32)
-    wishes = WishColumns.from_flat(wanted.boxes[:, :2], k, alpha, wanted.term_from, wanted.terms, idf)
-    return World(wishes, PostColumns.from_batch(batch, idf), idf)
+    """That of the bench of rankers, with enough messages for whole batches."""
+    asked = Spec(
+        data=spec.data,
+        subscriptions=spec.wishes,
+        messages=(spec.warm + spec.batches) * spec.batch + 2 * TICK,
+        window=spec.window,
+        keywords=spec.keywords,
+        k=spec.k,
+    )
+    return make_world(Workloads(spec.seed), asked)
 
 
 def compare(
@@ -97,12 +90,12 @@ def compare(
 
 
 def _embedded(spec: TrialSpec, world: World) -> int:
-    ranker = ranking.create(ranking.DEFAULT, Window(count=spec.window), _plane(spec))
-    ranker.load(_cut(world.posts, 0, spec.window))
+    ranker = ranking.create(ranking.DEFAULT, Window(count=spec.window), world.space)
+    ranker.load(part_of(world.posts, 0, spec.window))
     ranker.subscribe(world.wishes)
     total = 0
     for number, (first, last) in enumerate(_batches(spec)):
-        n = len(ranker.arrive(_cut(world.posts, first, last)).seq)
+        n = len(ranker.arrive(part_of(world.posts, first, last)).seq)
         total += n if number >= spec.warm else 0
     return total
 
@@ -114,11 +107,11 @@ class _Trial:
             Window(count=spec.window),
             distribution,
             shards,
-            STYLES[spec.data].bounds,
+            bounds_of(world.space),
             wish_ids="long",
             message_ids="long",
         )
-        window = _cut(world.posts, 0, spec.window)
+        window = part_of(world.posts, 0, spec.window)
         self._cluster = Cluster(folder, made(self._settings, world.wishes, window, world.idf))
         self._write(0, 0, spec.window)
         n = len(world.wishes)
@@ -126,7 +119,7 @@ class _Trial:
         change.save(self._cluster.truth.wishes(1), "long")
 
     def _write(self, batch: int, first: int, last: int) -> None:
-        segment = Segment(first, _cut(self._world.posts, first, last), pa.array(np.arange(first, last)))
+        segment = Segment(first, part_of(self._world.posts, first, last), pa.array(np.arange(first, last)))
         segment.save(self._cluster.truth.segment(batch), "long")
 
     def run(self) -> TrialResult:
@@ -195,12 +188,3 @@ def _timed(run: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 def _batches(spec: TrialSpec) -> list[tuple[int, int]]:
     starts = spec.window + spec.batch * np.arange(spec.warm + spec.batches)
     return [(int(first), int(first) + spec.batch) for first in starts]
-
-
-def _cut(posts: PostColumns, first: int, last: int) -> PostColumns:
-    numbers = np.arange(len(posts))
-    return posts.cut((numbers >= first) & (numbers < last))
-
-
-def _plane(spec: TrialSpec) -> Any:
-    return plane(*STYLES[spec.data].bounds)
