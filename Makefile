@@ -5,7 +5,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 NODE   := $(BIN)/python web/build.py
 PAGE   := src/nearcast/service/page/index.html
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+
+unexport PYTHONDONTWRITEBYTECODE  # tests start dozens of servers, commands and Spark workers: modules are kept compiled
 
 .DEFAULT_GOAL := help
 .PHONY: help demo spark-demo test test-cluster test-compiled test-kafka test-pure test-thorough test-web web wheel check format bench serve clean

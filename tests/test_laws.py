@@ -19,6 +19,7 @@ from nearcast.errors import CatalogueError, SnapshotError
 from nearcast.kernels.jit import PURE
 from nearcast.workloads import messages as generate_messages
 from nearcast.workloads import subscriptions as generate_subscriptions
+from tests.families import on_one_worker
 from tests.tiny import TINY
 from tests.worlds import (
     Flat,
@@ -31,14 +32,9 @@ from tests.worlds import (
     worlds,
 )
 
+every_index = pytest.mark.parametrize("name", [on_one_worker(name) for name in [*indexes.names(), *TINY]])
 
-def _case(name: str) -> Any:
-    """One index with its variants stays on one worker of the run, so that its kernels are compiled once."""
-    index, _ = TINY.get(name, (name, {}))
-    return pytest.param(name, marks=pytest.mark.xdist_group(index.partition(":")[0]))
-
-
-every_index = pytest.mark.parametrize("name", [_case(name) for name in [*indexes.names(), *TINY]])
+retraced = pytest.mark.no_cover  # other laws pass through the same lines, and tracing takes as long as the law itself
 
 
 def create(name: str, **options: Any) -> indexes.EntryIndex:
@@ -54,6 +50,7 @@ def build(name: str, columns: SubscriptionColumns, **options: Any) -> indexes.En
 
 
 @every_index
+@retraced
 @given(world=flat_worlds)
 def test_finds_exactly_the_matches(name: str, world: Flat) -> None:
     index = build(name, flat_subscriptions(world.subscriptions))
@@ -63,6 +60,7 @@ def test_finds_exactly_the_matches(name: str, world: Flat) -> None:
 
 
 @every_index
+@retraced
 @given(world=worlds())
 def test_finds_exactly_the_matches_of_expressions_and_regions(name: str, world: World) -> None:
     columns, batch = world.columns()
@@ -72,6 +70,7 @@ def test_finds_exactly_the_matches_of_expressions_and_regions(name: str, world: 
 
 
 @every_index
+@retraced
 @given(world=flat_worlds)
 def test_batching_changes_nothing(name: str, world: Flat) -> None:
     index = build(name, flat_subscriptions(world.subscriptions))
@@ -100,6 +99,7 @@ def test_one_by_one_equals_bulk(name: str, world: Flat) -> None:
 
 
 @every_index
+@retraced
 @given(world=flat_worlds, chance=st.randoms(use_true_random=False))
 def test_insertion_order_does_not_matter(name: str, world: Flat, chance: object) -> None:
     order = list(range(len(world.subscriptions)))
@@ -167,6 +167,7 @@ def test_saved_and_loaded_answers_the_same(name: str, world: World, more: list, 
 
 
 @every_index
+@retraced
 @given(world=flat_worlds)
 def test_match_changes_nothing_and_candidates_include_all_matches(name: str, world: Flat) -> None:
     index = build(name, flat_subscriptions(world.subscriptions))

@@ -18,20 +18,16 @@ from nearcast.moving import Changes, Mover, TimeError
 from nearcast.workloads import SHORT
 from nearcast.workloads import messages as generate_messages
 from nearcast.workloads import subscriptions as generate_subscriptions
+from tests.families import on_one_worker
 from tests.moved_worlds import Journey, Play, any_journeys, flat_journeys
 from tests.tiny import TINY_MOVERS
-
-
-def _case(name: str) -> Any:
-    return pytest.param(name, marks=pytest.mark.xdist_group(f"move-{name.partition(':')[0]}"))
-
 
 NAMES = (
     ["scan", "strata-move", "ap+safe", *TINY_MOVERS] if PURE else [*moving.names(), *TINY_MOVERS]
 )  # tiny ones meet all code
-every_mover = pytest.mark.parametrize("name", [_case(name) for name in NAMES])
+every_mover = pytest.mark.parametrize("name", [on_one_worker(name) for name in NAMES])
 each_kind = pytest.mark.parametrize(
-    "name", [_case(name) for name in (*moving.CATALOGUE, "tiny strata-move", "tiny ap+")]
+    "name", [on_one_worker(name) for name in (*moving.CATALOGUE, "tiny strata-move", "tiny ap+")]
 )
 
 

@@ -9,13 +9,12 @@ from nearcast import Hub, indexes
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.errors import ColumnsError, NearcastError
 from nearcast.geo import box
+from tests.families import on_one_worker
 from tests.odd import ODD, OddWorld
 
 N, M = 150, 6
 
-every_index = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in indexes.CATALOGUE]
-)
+every_index = pytest.mark.parametrize("name", [on_one_worker(name) for name in indexes.CATALOGUE])
 
 
 def truth(world: OddWorld, gone: int = 0) -> set[tuple[int, int]]:
