@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 if TYPE_CHECKING:  # heavy: loaded when the command runs
     from nearcast.files import Rejections, Role, Row, Wishes
-    from nearcast.model import Message, Subscription
+    from nearcast.model import Id, Message, Subscription, Wish
     from nearcast.text import Analyzer
 
 STANDARD = Path("-")
@@ -24,6 +25,7 @@ SOME_REJECTED = 3
 AT_A_TIME = 10_000
 
 T = TypeVar("T")
+W = TypeVar("W", "Subscription", "Wish")
 
 
 def match(
@@ -75,9 +77,7 @@ def match(
             found = chosen.match(encoder.from_values(posted))
             pairs.write([m.id for m in posted], endings.apply(found, [m.ts for m in posted]))
     reading.summary(pairs.count, time.perf_counter() - started)
-    if rejections.count:
-        typer.echo(f"{rejections.count:,} rejected, see {side}", err=True)
-        raise typer.Exit(SOME_REJECTED)
+    exit_if_rejected(rejections, side)
 
 
 class Reading:
@@ -109,6 +109,36 @@ class Reading:
         from nearcast.records import read_message
 
         return self.values(path, MESSAGES, lambda row: read_message(record_of(row), earth, self._analysis), most)
+
+    def timed_messages(self, path: Path, most: int, reason: str) -> Iterator[list[Message]]:
+        """Messages of which each has its time; the reason is told to those that have none."""
+        from nearcast.errors import RowError
+        from nearcast.files import MESSAGES
+        from nearcast.geo import earth
+        from nearcast.records import read_message
+
+        def read(row: Row) -> Message:
+            message = read_message(record_of(row), earth, self._analysis)
+            if message.ts is None:
+                raise RowError(f"ts: nothing given; {reason}")
+            return message
+
+        return self.values(path, MESSAGES, read, most)
+
+    def apart(self, path: Path, role: Role, read: Callable[..., W]) -> Iterator[list[W]]:
+        """Wishes by `records.read_…`, of which no two have the same id."""
+        from nearcast.errors import RowError
+        from nearcast.geo import earth
+
+        lines: dict[Id, int] = {}
+
+        def read_one(row: Row) -> W:
+            wish = read(record_of(row), earth, self._analysis)
+            if lines.setdefault(wish.id, row.line) != row.line:
+                raise RowError(f"id: {wish.id!r} is that of line {lines[wish.id]} already")
+            return wish
+
+        return self.values(path, role, read_one, AT_A_TIME)
 
     def summary(self, n_pairs: int, seconds: float, what: str = "pairs") -> None:
         for name, (read, rejected) in self._counts.items():
@@ -145,8 +175,29 @@ def record_of(row: Row) -> Mapping[str, Any]:
     return row.record
 
 
+def exit_if_rejected(rejections: Rejections, side: Path) -> None:
+    """The last words of a command: where to look for the rows that were left out."""
+    if rejections.count:
+        typer.echo(f"{rejections.count:,} rejected, see {side}", err=True)
+        raise typer.Exit(SOME_REJECTED)
+
+
 def side_file(out: Path) -> Path:
     return Path("nearcast.rejected.ndjson") if out == STANDARD else out.with_name(f"{out.name}.rejected.ndjson")
+
+
+@contextmanager
+def opened(out: Path) -> Iterator[IO[str]]:
+    if out == STANDARD:
+        yield sys.stdout
+        return
+    from nearcast.files import FileError
+
+    try:
+        with out.open("w", encoding="utf-8") as handle:
+            yield handle
+    except OSError as error:
+        raise FileError(f"{out}: cannot be written ({error.strerror})") from error
 
 
 def say_if_cold() -> None:

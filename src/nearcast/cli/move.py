@@ -14,21 +14,20 @@ import typer
 
 from nearcast.cli.match import (
     AT_A_TIME,
-    SOME_REJECTED,
     STANDARD,
     Reading,
+    exit_if_rejected,
+    opened,
     progress_bars,
     record_of,
     say_if_cold,
     side_file,
 )
-from nearcast.cli.rank import opened
 
 if TYPE_CHECKING:  # heavy: loaded when the command runs
     from nearcast.files import Row
-    from nearcast.model import Id, Message, Move, Subscription
+    from nearcast.model import Message, Move
     from nearcast.moving.tracker import MoveChange, Tracker
-    from nearcast.text import Analyzer
 
 DEFAULT_LIFE = 3600.0
 
@@ -53,8 +52,9 @@ def move(
     are taken in the order of their ts; with --step, those of so many seconds come together, and what enters
     and leaves within a step is not told.
     """
-    from nearcast.files import MESSAGES, MOVES, Rejections, check_apart
+    from nearcast.files import MOVES, SUBSCRIPTIONS, Rejections, check_apart
     from nearcast.moving.tracker import Tracker
+    from nearcast.records import read_subscription
     from nearcast.text import analyzer as analyzer_named
 
     started = time.perf_counter()
@@ -65,9 +65,10 @@ def move(
     n_changes = 0
     with Rejections(side) as rejections, opened(out) as sink, progress_bars(out, False) as bars:
         reading = Reading(analysis, rejections, bars)
-        for wanted in _subscriptions(reading, subscriptions, analysis):
+        for wanted in reading.apart(subscriptions, SUBSCRIPTIONS, read_subscription):
             tracker.follow(wanted)
-        posted = chain.from_iterable(reading.values(messages, MESSAGES, _message_reader(analysis), AT_A_TIME))
+        timed = reading.timed_messages(messages, AT_A_TIME, "moves need the time of every message")
+        posted = chain.from_iterable(timed)
         moved = chain.from_iterable(reading.values(moves, MOVES, _move_reader(tracker), AT_A_TIME))
         for now, some_moves, some_messages in _steps(moved, posted, step):
             changes = _play(tracker, now, some_moves, some_messages)
@@ -76,43 +77,10 @@ def move(
     reading.summary(n_changes, time.perf_counter() - started, "changes")
     report = tracker.report()
     typer.echo(f"{report.moves:,} moves; {report.late:,} messages came after their end", err=True)
-    if rejections.count:
-        typer.echo(f"{rejections.count:,} rejected, see {side}", err=True)
-        raise typer.Exit(SOME_REJECTED)
+    exit_if_rejected(rejections, side)
 
 
 # -- reading ------------------------------------------------------------------------------------------------
-
-
-def _subscriptions(reading: Reading, path: Path, analysis: Analyzer) -> Iterator[list[Subscription]]:
-    from nearcast.errors import RowError
-    from nearcast.files import SUBSCRIPTIONS
-    from nearcast.geo import earth
-    from nearcast.records import read_subscription
-
-    lines: dict[Id, int] = {}
-
-    def read(row: Row) -> Subscription:
-        wish = read_subscription(record_of(row), earth, analysis)
-        if lines.setdefault(wish.id, row.line) != row.line:
-            raise RowError(f"id: {wish.id!r} is that of line {lines[wish.id]} already")
-        return wish
-
-    return reading.values(path, SUBSCRIPTIONS, read, AT_A_TIME)
-
-
-def _message_reader(analysis: Analyzer) -> Callable[[Row], Message]:
-    from nearcast.errors import RowError
-    from nearcast.geo import earth
-    from nearcast.records import read_message
-
-    def read_one_message(row: Row) -> Message:
-        message = read_message(record_of(row), earth, analysis)
-        if message.ts is None:
-            raise RowError("ts: nothing given; moves need the time of every message")
-        return message
-
-    return read_one_message
 
 
 def _move_reader(tracker: Tracker) -> Callable[[Row], Move]:

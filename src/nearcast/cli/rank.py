@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -17,20 +16,18 @@ from rich.table import Table
 
 from nearcast.cli.match import (
     AT_A_TIME,
-    SOME_REJECTED,
     STANDARD,
     Reading,
+    exit_if_rejected,
+    opened,
     progress_bars,
-    record_of,
     say_if_cold,
     side_file,
 )
 
 if TYPE_CHECKING:  # heavy: loaded when the command runs
-    from nearcast.files import Row
-    from nearcast.model import Id, Message, Wish
+    from nearcast.model import Message, Wish
     from nearcast.ranking.board import Board, RankChange
-    from nearcast.text import Analyzer
 
 SHOWN_WISHES, SHOWN_TEXT = 4, 60
 
@@ -55,9 +52,10 @@ def rank(
     A change has wish_id, operation (enter or leave), message_id, score and because_of: the message that
     brought it. Without --count and --seconds the window is the last 10,000 messages. All words weigh the same.
     """
-    from nearcast.files import Rejections, check_apart
+    from nearcast.files import RANKED_WISHES, Rejections, check_apart
     from nearcast.ranking import Window
     from nearcast.ranking.board import Board
+    from nearcast.records import read_wish
     from nearcast.text import analyzer as analyzer_named
 
     started = time.perf_counter()
@@ -70,10 +68,10 @@ def rank(
     view = _View(board) if live else None
     with Rejections(side) as rejections, opened(out) as sink, progress_bars(out, live) as bars:
         reading = Reading(analysis, rejections, bars)
-        for wanted in _wishes(reading, wishes, analysis):
+        for wanted in reading.apart(wishes, RANKED_WISHES, read_wish):
             board.rank(wanted)
         with view or nullcontext():
-            for posted in _messages(reading, messages, batch, analysis, is_timed=seconds is not None):
+            for posted in _messages(reading, messages, batch, is_timed=seconds is not None):
                 changes = board.arrive(posted)
                 n_changes += len(changes)
                 _write(sink, changes, posted)
@@ -82,43 +80,13 @@ def rank(
     reading.summary(n_changes, time.perf_counter() - started, "changes")
     if board.report().late:
         typer.echo(f"{board.report().late:,} messages were late and dropped", err=True)
-    if rejections.count:
-        typer.echo(f"{rejections.count:,} rejected, see {side}", err=True)
-        raise typer.Exit(SOME_REJECTED)
+    exit_if_rejected(rejections, side)
 
 
-def _wishes(reading: Reading, path: Path, analysis: Analyzer) -> Iterator[list[Wish]]:
-    from nearcast.errors import RowError
-    from nearcast.files import RANKED_WISHES
-    from nearcast.geo import earth
-    from nearcast.records import read_wish
-
-    lines: dict[Id, int] = {}
-
-    def read(row: Row) -> Wish:
-        wish = read_wish(record_of(row), earth, analysis)
-        if lines.setdefault(wish.id, row.line) != row.line:
-            raise RowError(f"id: {wish.id!r} is that of line {lines[wish.id]} already")
-        return wish
-
-    return reading.values(path, RANKED_WISHES, read, AT_A_TIME)
-
-
-def _messages(
-    reading: Reading, path: Path, most: int, analysis: Analyzer, *, is_timed: bool
-) -> Iterator[list[Message]]:
-    from nearcast.errors import RowError
-    from nearcast.files import MESSAGES
-    from nearcast.geo import earth
-    from nearcast.records import read_message
-
-    def read(row: Row) -> Message:
-        message = read_message(record_of(row), earth, analysis)
-        if is_timed and message.ts is None:
-            raise RowError("ts: nothing given; a window of seconds needs the time of every message")
-        return message
-
-    return reading.values(path, MESSAGES, read, most)
+def _messages(reading: Reading, path: Path, most: int, *, is_timed: bool) -> Iterator[list[Message]]:
+    if is_timed:
+        return reading.timed_messages(path, most, "a window of seconds needs the time of every message")
+    return reading.messages(path, most)
 
 
 def _write(sink: IO[str], changes: list[RankChange], posted: list[Message]) -> None:
@@ -132,20 +100,6 @@ def _write(sink: IO[str], changes: list[RankChange], posted: list[Message]) -> N
         }
         sink.write(json.dumps(record, ensure_ascii=False) + "\n")
     sink.flush()
-
-
-@contextmanager
-def opened(out: Path) -> Iterator[IO[str]]:
-    if out == STANDARD:
-        yield sys.stdout
-        return
-    from nearcast.files import FileError
-
-    try:
-        with out.open("w", encoding="utf-8") as handle:
-            yield handle
-    except OSError as error:
-        raise FileError(f"{out}: cannot be written ({error.strerror})") from error
 
 
 class _View(Live):
