@@ -24,13 +24,11 @@ class Refusal(BaseModel):
     reason: str
 
 
-class Wish(BaseModel):
-    """Words in a region: `expression` or `terms`; a `region`, four sides, or a circle."""
+class RegionFields(BaseModel):
+    """Where: a `region`, four sides, or a circle."""
 
     model_config = ConfigDict(extra="forbid")
 
-    expression: str | None = Field(None, max_length=10_000, examples=["ramen AND (tonkotsu OR miso) NOT instant"])
-    terms: list[str] | None = Field(None, description="Words as they are, all of them needed")
     region: dict[str, Any] | str | None = Field(None, description="GeoJSON, or WKT")
     west: float | None = None
     south: float | None = None
@@ -39,6 +37,13 @@ class Wish(BaseModel):
     lon: float | None = Field(None, description="Centre of a circle")
     lat: float | None = None
     radius_m: float | None = None
+
+
+class Wish(RegionFields):
+    """Words in a region: `expression` or `terms`; a `region`, four sides, or a circle."""
+
+    expression: str | None = Field(None, max_length=10_000, examples=["ramen AND (tonkotsu OR miso) NOT instant"])
+    terms: list[str] | None = Field(None, description="Words as they are, all of them needed")
 
 
 class WishFor(Wish):
@@ -65,20 +70,10 @@ class Subscribed(BaseModel):
     kind: Kind
 
 
-class Move(BaseModel):
+class Move(RegionFields):
     """A moving subscription and its new region: a `region`, four sides, or a circle."""
 
-    model_config = ConfigDict(extra="forbid")
-
     id: ID
-    region: dict[str, Any] | str | None = Field(None, description="GeoJSON, or WKT")
-    west: float | None = None
-    south: float | None = None
-    east: float | None = None
-    north: float | None = None
-    lon: float | None = Field(None, description="Centre of a circle")
-    lat: float | None = None
-    radius_m: float | None = None
 
 
 class Moves(BaseModel):
