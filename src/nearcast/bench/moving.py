@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from nearcast import moving
 from nearcast.bench.measure import quiet
 from nearcast.bench.results import IndexResult
-from nearcast.bench.spec import BenchError, Spec
+from nearcast.bench.spec import Spec
+from nearcast.bench.told import Told, check_same, checksum
 from nearcast.bench.workload import Workloads, world_bounds
 from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.geo import Plane, plane
@@ -34,7 +35,6 @@ LIFE = 10  # timestamps
 FIRST_MEASURED = 3  # timestamp; those before show the movers how fast everything moves
 BATCH = 10_000  # messages or moves of one step
 _SMALL = 200  # subscriptions and messages of a rehearsal, which compiles
-_GOLDEN, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class World(NamedTuple):
@@ -44,13 +44,6 @@ class World(NamedTuple):
     first: MessageBatch  # live before the first timestamp
     later: list[MessageBatch]  # by timestamp
     moves: list[tuple[NDArray[np.int64], NDArray[np.float64]]]  # by timestamp: who, and the new boxes
-
-
-class Told(NamedTuple):
-    """What a mover did."""
-
-    result: IndexResult
-    answer: int  # checksum of all changes
 
 
 @dataclass(slots=True)
@@ -126,8 +119,7 @@ def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[To
         gc.collect()
         told = _run(world, name)
         first = first or told
-        if told.answer != first.answer:
-            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
+        check_same(first, told)
         yield told
 
 
@@ -142,7 +134,7 @@ def _run(world: World, name: str) -> Told:
             if timestamp == FIRST_MEASURED:
                 spent, before = _Spent(spent.build), mover.report()
             changes = _timestamp(mover, float(timestamp), batch, slots[who], boxes, spent)
-            told = (told * 31 + _checksum(Changes.joined(changes))) % 2**64
+            told = (told * 31 + checksum(Changes.joined(changes))) % 2**64
     return Told(_result(name, world.spec, before, mover.report(), spent), told)
 
 
@@ -217,14 +209,6 @@ def part_of(batch: MessageBatch, first: int, last: int) -> MessageBatch:
     low, high = int(batch.term_from[first]), int(batch.term_from[last])
     starts = np.ascontiguousarray(batch.term_from[first : last + 1] - low)
     return MessageBatch.from_flat(batch.boxes[first:last].copy(), starts, batch.terms[low:high].copy())
-
-
-def _checksum(changes: Changes) -> int:
-    """Does not depend on the order within a timestamp."""
-    slot, seq = changes.slot.astype(np.uint64), changes.seq.astype(np.uint64)
-    mixed = ((slot + np.uint64(1)) * _GOLDEN) ^ ((seq + np.uint64(1)) * _OTHER) ^ changes.entered.astype(np.uint64)
-    spread = (mixed ^ (mixed >> np.uint64(31))) * _OTHER
-    return int(np.bitwise_xor.reduce(spread)) if len(spread) else 0
 
 
 class _Clock:

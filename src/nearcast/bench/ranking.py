@@ -21,17 +21,17 @@ from nearcast import ranking
 from nearcast.bench.measure import quiet
 from nearcast.bench.results import IndexResult
 from nearcast.bench.spec import BenchError, Spec
+from nearcast.bench.told import Told, check_same, checksum
 from nearcast.bench.workload import Workloads, world_bounds
 from nearcast.geo import Plane, plane
 from nearcast.idf import Idf
-from nearcast.ranking import Changes, PostColumns, Ranker, Spread, Window, WishColumns
+from nearcast.ranking import PostColumns, Ranker, Spread, Window, WishColumns
 from nearcast.ranking.report import RankReport
 from nearcast.workloads import subscriptions
 
 TICK = 1_000
 _PHASE = 4  # busy ticks, then as many quiet ones
 _SMALL = 50  # wishes and messages of a rehearsal, which compiles
-_GOLDEN, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 
 class World(NamedTuple):
@@ -42,13 +42,6 @@ class World(NamedTuple):
     row_from: np.ndarray[Any, np.dtype[np.int64]]  # [ticks + 1]  rows of each tick
     ticks: int  # of the window
     idf: Idf
-
-
-class Told(NamedTuple):
-    """What a ranker did."""
-
-    result: IndexResult
-    answer: int  # checksum of all changes
 
 
 @dataclass(slots=True)
@@ -112,8 +105,7 @@ def measure(world: World, names: list[str], workloads: Workloads) -> Iterator[In
             filled[refill] = _filled(world, name)
         told = _apart(world, name, filled[refill])
         first = first or told
-        if told.answer != first.answer:
-            raise BenchError(f"{names[0]} and {name} tell different changes; the run ends here")
+        check_same(first, told)
         yield told.result
 
 
@@ -175,7 +167,7 @@ def _run(world: World, name: str, filled: list[Ranker]) -> Told:
             with arrival:
                 came = ranker.arrive(columns)
             n_changes += len(left.seq) + len(came.seq)
-            told = (told * 31 + _checksum(left) * 7 + _checksum(came)) % 2**64
+            told = (told * 31 + checksum(left) * 7 + checksum(came)) % 2**64
     n = int(world.row_from[-1] - world.row_from[warm])
     return Told(_result(name, before, ranker.report(), n, n_changes, laid, expiry, arrival), told)
 
@@ -230,11 +222,3 @@ def part_of(posts: PostColumns, first: int, last: int) -> PostColumns:
     return PostColumns(
         posts.boxes[first:last], posts.ts[first:last], starts - starts[0], posts.terms[terms], posts.weights[terms]
     )
-
-
-def _checksum(changes: Changes) -> int:
-    """Does not depend on the order of changes."""
-    slot, seq = changes.slot.astype(np.uint64), changes.seq.astype(np.uint64)
-    mixed = ((slot + np.uint64(1)) * _GOLDEN) ^ ((seq + np.uint64(1)) * _OTHER) ^ changes.entered.astype(np.uint64)
-    spread = (mixed ^ (mixed >> np.uint64(31))) * _OTHER
-    return int(np.bitwise_xor.reduce(spread)) if len(spread) else 0
