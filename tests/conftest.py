@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nearcast.kernels import jit
+from tests.benched import doubles, real_folder, timings  # noqa: F401  # fixtures
 from tests.stores import new_url, postgres_server  # noqa: F401  # fixtures
 
 _slow = [HealthCheck.too_slow]
