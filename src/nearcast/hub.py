@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, repeat
 from typing import Any, NamedTuple, Self
@@ -25,13 +25,13 @@ from nearcast.geo import Box, Region, Space, earth, point
 from nearcast.keeping.followers import FollowKeeper
 from nearcast.keeping.keeper import Keeper
 from nearcast.keeping.rankings import RankKeeper
-from nearcast.keeping.rematch import Chunk, Rematch, Valid
 from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message, Subscription, Wish
-from nearcast.ranking import RankReport, Window
-from nearcast.ranking.board import Board, RankChange, Ranked
-from nearcast.records import read_id, read_message, read_wish
-from nearcast.store import Store, StoreError, open_store
+from nearcast.lookback import DryRun, LookingBack
+from nearcast.model import Id, Message, Subscription
+from nearcast.ranking import Window
+from nearcast.rankings import Rankings
+from nearcast.records import read_id, read_message
+from nearcast.store import Store, open_store
 from nearcast.store.truth import Ending
 from nearcast.text import analyzer
 from nearcast.watching import Watch
@@ -39,17 +39,6 @@ from nearcast.watching import Watch
 DEFAULT_WINDOW = Window(count=10_000)
 
 __all__ = ["DEFAULT_WINDOW", "Delivery", "DryRun", "Hub", "UnknownSubscriptionError"]
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """What a wish would have matched in a part of the log."""
-
-    matched: int
-    scanned: int  # messages that were looked at
-    after: int  # the part begins behind this sequence number
-    up_to: int
-    examples: tuple[Delivery, ...]  # the newest of them
 
 
 @dataclass(slots=True)
@@ -69,13 +58,12 @@ class _Limited(NamedTuple):
     to_seq: int | None
 
 
-class Hub(Following):
+class Hub(Following, Rankings, LookingBack):
     """A location-aware publish/subscribe hub.
 
     One hub has one space and one analyzer. Not thread-safe: give each thread its own, or take turns.
     """
 
-    _keeper: Keeper | None = None
     _owns_store = False
 
     def __init__(
@@ -92,7 +80,6 @@ class Hub(Following):
         much each word weighs in rankings."""
         self.space = space
         self._window, self._recorded = window, recorded
-        self._board: Board | None = None
         self.lexicon = Lexicon(analysis)
         self._analyzer = analyzer(analysis)
         self._encoder = TextEncoder(self.lexicon, space)
@@ -137,10 +124,7 @@ class Hub(Following):
         self._index, restored = keeper.restore(self.lexicon, self._index)
         for wish, slot, number, spent in restored:
             self._hold(wish, slot, number, spent)
-        kept = RankKeeper(keeper)
-        if wishes := kept.wishes():
-            self._board = self._new_board()
-            kept.fill(self._board, wishes)
+        self._restore_rankings(keeper)
         self._restore_followers(keeper)
         self._numbers = count(keeper.store.subscriptions.last + keeper.store.wishes.last + keeper.next_seq)
 
@@ -165,11 +149,6 @@ class Hub(Following):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _kept(self) -> Keeper:
-        if self._keeper is None:
-            raise StoreError("this hub is in memory; Hub.open(url) gives one with a log to look back into")
-        return self._keeper
 
     def __len__(self) -> int:
         return len(self._held)
@@ -353,6 +332,12 @@ class Hub(Following):
             deliveries += self._followed(self._tracker.arrive(posted, logged), seqs)
         return deliveries
 
+    def advance(self, now: float) -> list[Delivery]:
+        """Time passes without a message: what a window of seconds loses leaves the rankings, and messages that end
+        leave moving subscriptions."""
+        ranked = [] if self._board is None else self._ranked(self._board.advance(now), None)
+        return ranked if self._tracker is None else ranked + self._followed(self._tracker.advance(now), None)
+
     def _count_event(self, held: _Held, seq: int | None) -> _Limited:
         """One event less; the last one ends the subscription."""
         held.left -= 1
@@ -360,174 +345,6 @@ class Hub(Following):
             self._forget(held)
         spent = (held.wish.max_events or 0) - int(held.left)
         return _Limited(spent, None if held.left > 0 or seq is None else seq + 1)
-
-    def _delivery(self, wish: Subscription, message: Message, seq: int | None) -> Delivery:
-        return Delivery(wish.id, wish.receiver, message, "match", seq, None, wish, self.space)
-
-    # -- rankings -----------------------------------------------------------------------------------
-
-    def rank(
-        self,
-        subscriber: Id,
-        words: str,
-        near: tuple[float, float],
-        *,
-        k: int = 10,
-        alpha: float = 0.5,
-        id: Id | None = None,
-    ) -> Id:
-        """Keep the k best recent messages about these words near this point; the wish's id.
-
-        The score is alpha * proximity + (1 - alpha) * cosine of the words. Changes come with the deliveries of
-        `publish` and `advance` as `enter` and `leave`, after the matches of their batch; `ranking` has the whole
-        list. The window begins with the first wish. With a store wishes and window are there again after a restart.
-        """
-        identity = f"{subscriber}/{next(self._numbers)}" if id is None else id
-        record = {"id": identity, "text": words, "lon": near[0], "lat": near[1], "k": k, "alpha": alpha}
-        wish = read_wish({**record, "subscriber": subscriber}, self.space, self._analyzer)
-        self.rank_all([wish])
-        return wish.id
-
-    def rank_all(self, wishes: Sequence[Wish]) -> None:
-        """Many at once, all or none."""
-        if self._board is None:
-            self._board = self._new_board()
-        if self._keeper is not None:
-            self._board.check_new(wishes)
-            RankKeeper(self._keeper).begin(wishes, self._board)
-        self._board.rank(wishes)
-
-    def _new_board(self) -> Board:
-        return Board.create(self._window, self.space, recorded=self._recorded)
-
-    def wish(self, wish: Id) -> Wish:
-        return self._rankings().wish(wish)
-
-    def wishes(self) -> list[Wish]:
-        return [] if self._board is None else self._board.wishes(len(self._board))
-
-    def wishes_of(self, subscriber: Id) -> list[Wish]:
-        """The rankings that a subscriber keeps."""
-        return [] if self._board is None else self._board.wishes_of(subscriber)
-
-    @property
-    def rankings(self) -> int:
-        """How many are kept."""
-        return 0 if self._board is None else len(self._board)
-
-    def keeps_ranking(self, wish: Id) -> bool:
-        return self._board is not None and wish in self._board
-
-    def unrank(self, wish: Id) -> None:
-        board = self._rankings()
-        board.wish(wish)  # or an error, before anything is written
-        if self._keeper is not None:
-            RankKeeper(self._keeper).end(wish)
-        board.unrank(wish)
-
-    def ranking(self, wish: Id) -> list[Ranked]:
-        """The best messages of a wish now, best first, with their scores."""
-        return self._rankings().ranking(wish)
-
-    def advance(self, now: float) -> list[Delivery]:
-        """Time passes without a message: what a window of seconds loses leaves the rankings, and messages that end
-        leave moving subscriptions."""
-        ranked = [] if self._board is None else self._ranked(self._board.advance(now), None)
-        return ranked if self._tracker is None else ranked + self._followed(self._tracker.advance(now), None)
-
-    def rank_report(self) -> RankReport:
-        return self._rankings().report()
-
-    def _rankings(self) -> Board:
-        if self._board is None:
-            raise UnknownSubscriptionError("this hub holds no ranking; leave one by rank")
-        return self._board
-
-    def _ranked(self, changes: list[RankChange], first_seq: int | None) -> list[Delivery]:
-        return [
-            Delivery(
-                change.wish.id,
-                change.wish.receiver,
-                change.message,
-                "enter" if change.entered else "leave",
-                None if first_seq is None else first_seq + change.number,
-                change.score,
-            )
-            for change in changes
-        ]
-
-    # -- looking back -------------------------------------------------------------------------------
-
-    def replay(self, subscriber: Id, *, after: int | None = None, since: float | None = None) -> Iterator[Delivery]:
-        """What a subscriber was sent before, in order: all behind sequence number `after`, or accepted at `since`
-        or later, or (neither given) behind its cursor.
-
-        Nothing of it was stored: the log is matched again, against the subscriber's own subscriptions as they
-        were then.
-        """
-        keeper = self._kept()
-        position = self._position(subscriber, after, since)
-        past = keeper.past_of(subscriber, position)
-        for chunk in past.chunks(position, keeper.store.log.last_seq):
-            yield from self._deliveries(chunk)
-
-    def dry_run(
-        self,
-        expression: str,
-        within: Region,
-        *,
-        after: int | None = None,
-        since: float | None = None,
-        examples: int = 10,
-    ) -> DryRun:
-        """What a subscription would have matched, before it is registered: in the whole log, behind a sequence
-        number, or since a time."""
-        wish = Subscription("dry run", parse(expression, self._analyzer), self.space.check_region(within))
-        return self.dry_run_of(wish, after=after, since=since, examples=examples)
-
-    def dry_run_of(
-        self, wish: Subscription, *, after: int | None = None, since: float | None = None, examples: int = 10
-    ) -> DryRun:
-        keeper = self._kept()
-        start = self._position(None, after, since)
-        matched, scanned, newest = 0, 0, list[Delivery]()
-        last = keeper.store.log.last_seq
-        for chunk in keeper.rematch([Valid(wish)]).chunks(start, last):
-            matched, scanned = matched + len(chunk.found), scanned + chunk.scanned
-            newest = (newest + list(self._deliveries(chunk)))[-examples:] if examples else []
-        return DryRun(matched, scanned, start, last, tuple(newest))
-
-    def mark_counted(self) -> None:
-        """Events of limited subscriptions are counted up to here: the log may forget what lies before."""
-        self._kept().count_events({}, (), self.last_seq)
-
-    @property
-    def last_seq(self) -> int:
-        """Number of the last message in the log."""
-        return self._kept().store.log.last_seq
-
-    def past_of(self, subscriber: Id, after: int) -> Rematch:
-        """For those who go through the log in steps: the subscriber's subscriptions, to be matched behind `after`."""
-        return self._kept().past_of(subscriber, after)
-
-    def acknowledge(self, subscriber: Id, seq: int) -> None:
-        """The subscriber has everything up to this message; `replay` goes on behind it."""
-        self._kept().store.cursors.advance(self._kept().tenant, subscriber, seq)
-
-    def _position(self, subscriber: Id | None, after: int | None, since: float | None) -> int:
-        keeper = self._kept()
-        if after is not None and since is not None:
-            raise StoreError("after and since given; one of them needed")
-        if since is not None:
-            return keeper.store.log.seq_before(since)
-        if after is None and subscriber is not None:
-            after = keeper.store.cursors.get(keeper.tenant, subscriber)
-        return max(after or 0, keeper.store.log.first_seq - 1)
-
-    def _deliveries(self, chunk: Chunk) -> Iterator[Delivery]:
-        for found in chunk.found:
-            for valid in found.wanted:
-                yield self._delivery(valid.wish, found.message, found.seq)
 
     # -- questions ----------------------------------------------------------------------------------
 
