@@ -82,6 +82,11 @@ def load(path: Path, *, check: bool = False) -> tuple[dict[str, NDArray[Any]], d
     return arrays, header["meta"]
 
 
+def meta_of(path: Path) -> dict[str, Any]:
+    """The meta values alone: nothing is mapped."""
+    return dict(_header(Path(path))["meta"])
+
+
 def _header(path: Path) -> dict[str, Any]:
     try:
         outer = json.loads((path / HEADER).read_text())

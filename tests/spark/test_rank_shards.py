@@ -207,3 +207,11 @@ def test_prefixes_are_kept_by_fewer_shards_than_keywords(tmp_path: Path) -> None
 def test_bad_settings_get_a_clear_error(options: dict[str, Any], why: str) -> None:
     with pytest.raises(NearcastError, match=why):
         RankSettings(Window(count=3), **options)
+
+
+def test_segments_that_left_the_window_are_not_kept_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Play, "_lose", lambda _: None)  # a machine that begins anew has nothing to forget
+    play = Play(tmp_path, _long_stream(3, Window(count=25)), "hash", 2, 3)
+    play.run()
+    assert play.batch > 10
+    assert len(play.cluster.machine._segments) <= 5  # the window's, that of the batch, and what left with it

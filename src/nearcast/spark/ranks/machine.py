@@ -78,7 +78,7 @@ class Machine:
     def forget(self, before: int) -> None:
         """Segments whose messages are all older than this number."""
         with self._lock:
-            gone = [batch for batch, segment in self._segments.items() if segment.last <= before and len(segment)]
+            gone = [batch for batch, segment in self._segments.items() if segment.last <= before]
             for batch in gone:
                 del self._segments[batch]
 

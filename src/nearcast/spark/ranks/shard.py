@@ -117,6 +117,7 @@ class Shard:
         if self._batch != batch - 1 or not self._is_ours(batch - 1):
             self._rebuild(batch)
         self._last = None
+        self.machine.forget(self.owner.oldest)  # other shards may be at this batch still, at none before
         parts = self._change_wishes(batch)
         segment = self.machine.segment(batch)
         changes = self.owner.settle(segment.columns, self._candidates(found))
@@ -128,8 +129,8 @@ class Shard:
 
     def _is_ours(self, batch: int) -> bool:
         """Is the state on storage the one that we wrote? Another try of the batch may have come later."""
-        path = self.machine.truth.state(batch, self.number)
-        return batch < 0 or (path.exists() and ShardState.load(path)[1]["stamp"] == self._stamp)
+        told = self.machine.truth.told(batch, self.number) if batch >= 0 else None
+        return batch < 0 or (told is not None and told["stamp"] == self._stamp)
 
     def _change_wishes(self, batch: int) -> list[tuple[Changes, NDArray[np.int64]]]:
         coming = self.machine.coming(batch)

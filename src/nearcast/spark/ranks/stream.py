@@ -16,6 +16,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from nearcast import snapshot
 from nearcast.errors import NearcastError
 from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import Space, earth
@@ -29,7 +30,7 @@ from nearcast.spark.ranks.intake import Inbox, read_messages, read_wishes
 from nearcast.spark.ranks.plan import RankPlan, RankSettings, made
 from nearcast.spark.ranks.sequencer import Sequencer
 from nearcast.spark.ranks.tasks import settled
-from nearcast.spark.ranks.truth import BASE_EVERY, Segment, ShardState, Truth
+from nearcast.spark.ranks.truth import BASE_EVERY, Truth
 from nearcast.spark.read import columns_of
 from nearcast.spark.sinks import Sink
 from nearcast.spark.storage import bounds_of, load_lexicon, save_lexicon
@@ -210,15 +211,16 @@ def _rejected(spark: SparkSession, bad: list[Refused]) -> DataFrame:
 
 
 def _report(truth: Truth, settings: RankSettings, batch: int, late: int, rejected: int, seconds: float) -> RankReport:
-    segment = Segment.load(truth.segment(batch))
-    told = [ShardState.load(truth.state(batch, shard))[1] for shard in range(settings.shards)]
+    segment = snapshot.meta_of(truth.segment(batch))
+    messages = segment["last"] - segment["first"]
+    told = [truth.told(batch, shard) or {} for shard in range(settings.shards)]
     return RankReport(
         batch,
-        len(segment),
+        messages,
         late,
         rejected,
         sum(each["live"] for each in told),
-        [each["looked_at"] for each in told] if settings.is_sifted else [len(segment)] * settings.shards,
+        [each["looked_at"] for each in told] if settings.is_sifted else [messages] * settings.shards,
         [each["sifted"] for each in told],
         sum(each["refills"] for each in told),
         sum(each["rebuilt"] for each in told),
@@ -230,8 +232,6 @@ def _clean(truth: Truth, batch: int) -> None:
     """What no repetition can need any more."""
     if batch % BASE_EVERY == 0:
         truth.forget("states", batch)
-    oldest = ShardState.load(truth.state(batch, 0))[1]["oldest"]
-    numbers = truth.numbers("segments")
-    gone = [n for n in numbers if n < batch and 0 < Segment.load(truth.segment(n)).last <= oldest]
-    if gone:
-        truth.forget("segments", gone[-1] + 1)
+    oldest = (truth.told(batch, 0) or {})["oldest"]
+    kept = (n for n in truth.numbers("segments") if n == batch or snapshot.meta_of(truth.segment(n))["last"] > oldest)
+    truth.forget("segments", next(kept))

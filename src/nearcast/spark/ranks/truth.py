@@ -52,6 +52,11 @@ class Truth:
     def state(self, batch: int, shard: int) -> Path:
         return self.folder / "states" / f"{batch:08d}" / f"{shard:03d}"
 
+    def told(self, batch: int, shard: int) -> dict[str, Any] | None:
+        """What a shard says of a batch beside its state; None: it has not done it."""
+        path = self.state(batch, shard)
+        return snapshot.meta_of(path) if path.exists() else None
+
     def outcome(self, batch: int) -> dict[str, Any] | None:
         path = self._outcome(batch)
         return dict(json.loads(path.read_text())) if path.exists() else None
@@ -124,7 +129,7 @@ class Segment:
 
     def save(self, path: Path, kind: IdKind) -> None:
         arrays = {name: getattr(self.columns, name) for name in _POSTS} | ids_to_arrays(self.ids, kind)
-        snapshot.save(path, arrays, {"first": self.first})
+        snapshot.save(path, arrays, {"first": self.first, "last": self.last})
 
     @classmethod
     def load(cls, path: Path) -> Segment:
