@@ -59,6 +59,7 @@ def warm_up() -> None:
         for _ in range(2):
             hub.publish("b c", at=(0, 0))
         hub.move("f", circle(1, 1, metres=1))
+        hub.unfollow("f")
         assert len(list(hub.replay("a", after=0))) == 2
 
 

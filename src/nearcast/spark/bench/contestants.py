@@ -5,7 +5,7 @@ Each reads the posts from the same file and finds all pairs of ids; they are cou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -58,7 +58,18 @@ def _groups(part: tuple[World, TextEncoder, list[int]]) -> int:
 
 
 def replicated(spark: SparkSession, world: World) -> DataFrame:
-    return match(spark.read.parquet(str(world.posts)), world.built)
+    """The texts, as `embedded` reads them; the file's column of terms is for the joins."""
+    return match(spark.read.parquet(str(world.posts)).drop("terms"), world.built)
+
+
+def through_python(spark: SparkSession, world: World) -> DataFrame:
+    """The rows of the posts to Python and back, untouched: what Spark itself asks for, whatever is done there."""
+    posts = spark.read.parquet(str(world.posts)).drop("terms")
+    return posts.mapInArrow(_untouched, posts.schema)
+
+
+def _untouched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
 
 
 def _sides(spark: SparkSession, world: World) -> tuple[DataFrame, DataFrame]:

@@ -106,11 +106,11 @@ def _rows(case: dict[str, Any]) -> Iterable[list[str]]:
             least = one["stopped"] * 1e6 / case["messages"] / ours
             yield [*head, "", "", "", f"stopped after {one['stopped']:.0f} s", f"match is > {least:.0f}x"]
             continue
-        ratio = {EMBEDDED: "1.00", OURS: f"{by_name[EMBEDDED]['wall'] / ours:.2f}"}
-        shown = ratio.get(name, f"match is {one['wall'] / ours:.0f}x")
+        is_join = name.startswith("sql")
+        shown = f"match is {one['wall'] / ours:.0f}x" if is_join else f"{by_name[EMBEDDED]['wall'] / one['wall']:.2f}"
         yield [
             *head,
-            f"{one['pairs']:,}",
+            "-" if one["pairs"] is None else f"{one['pairs']:,}",
             f"{one['cpu']:.2f}",
             f"{one['wall']:.2f}",
             f"{1e6 / one['wall']:,.0f}",

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from nearcast.spark.bench.contestants import FRAMES, Frames, embedded
+from nearcast.spark.bench.contestants import FRAMES, Frames, embedded, through_python
 from nearcast.spark.bench.cost import Mapped, Spent, mapped, spent
 from nearcast.spark.bench.world import World
 from nearcast.spark.session import session
@@ -26,6 +26,7 @@ from nearcast.spark.versions import Versions
 
 EMBEDDED = "embedded"
 AS_ROWS = "replicated, a row of Spark's for every pair"
+THROUGH = "Spark alone: the messages to Python and back"
 STREAMED = 1_000_000
 """Subscriptions up to which streams are measured: beyond, batches are mostly the writing of pairs."""
 
@@ -35,7 +36,7 @@ class Figure:
     """One contestant on one world. Without a time it was stopped at the limit."""
 
     name: str
-    pairs: int | None
+    pairs: int | None  # none: it looks for none
     cpu: float | None  # microseconds a message, the median of the rounds
     wall: float | None
     stopped: float | None = None  # seconds
@@ -113,18 +114,19 @@ def compare(spark: SparkSession, world: World, cores: int, rounds: int, limit: f
         raise AssertionError(f"contestants disagree: {answers}")
     timed: dict[str, Callable[[], object]] = {name: run for name, run in runs.items() if answers[name] is not None}
     timed[AS_ROWS] = partial(_discard, FRAMES["replicated"], spark, world)
+    timed[THROUGH] = partial(_discard, through_python, spark, world)
     taken: dict[str, list[Spent]] = {name: [] for name in timed}
     for _ in range(rounds):
         for name, run in timed.items():
             taken[name].append(spent(run))
             cpu, wall = taken[name][-1]
             print(f"{world.subscriptions:,} {name}: {cpu:.2f} s CPU, {wall:.2f} s wall", file=sys.stderr, flush=True)
-    answers[AS_ROWS] = answers["replicated"]
+    answers |= {AS_ROWS: answers["replicated"], THROUGH: None}
     return [_figure(name, answers[name], taken.get(name, []), world.messages, limit) for name in answers]
 
 
 def _figure(name: str, pairs: int | None, taken: list[Spent], messages: int, limit: float) -> Figure:
-    if pairs is None:
+    if not taken:
         return Figure(name, None, None, None, limit)
     each = 1e6 / messages
     return Figure(name, pairs, median(t.cpu for t in taken) * each, median(t.wall for t in taken) * each)
