@@ -127,3 +127,16 @@ def test_followers_and_live_messages_are_there_again(tmp_path: Path, is_closed: 
         assert sorted(told(again.move("cy", line(0, 1)))) == [("leave", "cy", i) for i in (2, *last)]
         with pytest.raises(NearcastError, match="'bo' exists"):
             again.follow("bo", "taxi", within=line(0, 2))
+
+
+def test_who_moved_and_left_is_gone_after_the_next_start(tmp_path: Path) -> None:
+    with Hub.open(f"sqlite:///{tmp_path}/a.db") as hub:
+        for name in ("bo", "cy"):
+            hub.follow(name, "taxi", within=box(0, 0, 1, 1))
+            hub.move(name, box(5, 5, 6, 6))
+        hub.unfollow("bo")
+    with Hub.open(f"sqlite:///{tmp_path}/a.db") as hub:
+        hub.publish("taxi", at=(5.5, 5.5), id=1)
+        assert [message.id for message in hub.current("cy")] == [1]
+        with pytest.raises(NearcastError, match="no such one"):
+            hub.current("bo")

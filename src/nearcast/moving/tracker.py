@@ -114,6 +114,7 @@ class Tracker:
         slot = self._slot(subscription)
         self._mover.unfollow([slot])
         receiver = self._wishes[slot].receiver
+        self._moved.discard(subscription)
         del self._slots[subscription], self._wishes[slot], self._of[receiver][subscription]
         if not self._of[receiver]:
             del self._of[receiver]
