@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import sys
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,12 +19,20 @@ GRACE = 20
 """Seconds that requests in flight have when the server is told to stop."""
 
 
+SWITCH = 0.001
+"""Seconds after which a thread lets another one run: reading, logging and the readers' events take turns in between."""
+
+
 class Server(uvicorn.Server):
     """Tells streams to end before it waits for connections; they would stay open for ever."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
         self.app = app
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        sys.setswitchinterval(SWITCH)
+        super().run(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.app.state.service.live.close()
