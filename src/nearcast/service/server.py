@@ -19,7 +19,7 @@ GRACE = 20
 """Seconds that requests in flight have when the server is told to stop."""
 
 
-SWITCH = 0.001
+SWITCH = 0.0025
 """Seconds after which a thread lets another one run: reading, logging and the readers' events take turns in between."""
 
 
