@@ -93,12 +93,14 @@ def measure(
 def _case(spark: SparkSession, world: World, cores: int, rounds: int, limit: float, work: Path) -> Case:
     first = spent(partial(_count, FRAMES["replicated"], spark, world)).wall
     shard = world.built.folder / "shard-000"
+    figures = compare(spark, world, cores, rounds, limit)
+    memory = mapped(spark, shard, cores)  # before streams: they end some workers
     return Case(
         world.subscriptions,
         world.messages,
-        compare(spark, world, cores, rounds, limit),
+        figures,
         list(_streams(spark, world, limit, work)) if world.subscriptions <= STREAMED else [],
-        mapped(spark, shard, cores),
+        memory,
         sum(file.stat().st_size for file in shard.rglob("*") if file.is_file()),
         first,
     )
