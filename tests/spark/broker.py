@@ -7,8 +7,6 @@ import shutil
 import socket
 import subprocess
 import time
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,7 @@ from nearcast.kernels import jit
 from nearcast.spark.java import prepare_java
 
 VERSION = "4.3.1"
+CLUSTER = "bmVhcmNhc3Qta2Fma2EhIQ"  # sixteen bytes in base 64; random ones may begin with "-", as options do
 _SETTINGS = """
 process.roles=broker,controller
 node.id=1
@@ -41,8 +40,7 @@ def broker(folder: Path) -> Iterator[str]:
     port, controller = _free_ports(2)
     settings = folder / "server.properties"
     settings.write_text(_SETTINGS.format(port=port, controller=controller, folder=folder))
-    cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    storage = [_java(), "-cp", classes, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+    storage = [_java(), "-cp", classes, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(settings)]
     subprocess.run(storage, check=True, capture_output=True)
     with (folder / "broker.log").open("wb") as log:
         command = [_java(), "-Xmx400m", "-cp", classes, "kafka.Kafka", str(settings)]
