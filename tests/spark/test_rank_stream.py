@@ -23,13 +23,14 @@ from nearcast.records import read_message, read_wish
 from nearcast.spark import ONCE, FileSink, RankReport, Sink, rank_stream, read, read_stream, run_wish_changes
 from nearcast.spark.bench import ranks as bench
 from nearcast.spark.ranks import host
+from nearcast.spark.ranks.trial import TrialSpec
 from nearcast.text import analyzer
 from tests.spark.test_stream import finished, write_lines
 from tests.worlds import WORDS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS, FILES = 25, 4
-LIVE = bench.LiveSpec(wishes=60, window=200, batch=50, batches=2, k=3)
+LIVE = TrialSpec(wishes=60, window=200, batch=50, batches=2, k=3)
 OPERATIONS = {"entered": "enter", "left": "leave"}
 Change = tuple[str, str, str, str | None]  # wish, operation, message, the message that brought it
 

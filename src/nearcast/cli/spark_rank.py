@@ -119,7 +119,7 @@ def rank_bench(
     """Compare distributions over simulated shards (copies, messages sent, balance, refills), and a real Spark with
     the embedded ranker on the same cores."""
     try:
-        from nearcast.spark.bench.ranks import LiveSpec, measure
+        from nearcast.spark.bench.ranks import measure
         from nearcast.spark.ranks.trial import TrialSpec, compare
     except ImportError as error:
         raise NearcastError(f"Spark is not installed ({error}); `pip install 'nearcast[spark]'` does it") from None
@@ -133,7 +133,7 @@ def rank_bench(
     results = compare(simulated, cases, tell) if cases else []
     if results:
         Console().print(_table(results))
-    real = LiveSpec(data, wishes, live_window, live_batch, keywords=(low, high))
+    real = TrialSpec(data, wishes, live_window, live_batch, batches=4, keywords=(low, high))
     lives: list[LiveResult] = []
     if _parts(cores):
         with TemporaryDirectory(prefix="nearcast-rank-bench-") as work:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nearcast import ranking
-from nearcast.bench.ranking import TICK, World, make_world, part_of
-from nearcast.bench.spec import Spec
-from nearcast.bench.workload import Workloads
+from nearcast.bench.ranking import World, part_of
 from nearcast.errors import NearcastError
 from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import plane
@@ -29,6 +27,7 @@ from nearcast.spark.ranks import host
 from nearcast.spark.ranks.intake import CHANGES, messages_of, wishes_of
 from nearcast.spark.ranks.plan import RankPlan, RankSettings
 from nearcast.spark.ranks.stream import FOLDER, RankReport, rank_stream, run_wish_changes
+from nearcast.spark.ranks.trial import TrialSpec, world_of
 from nearcast.spark.read import read, read_stream
 from nearcast.spark.session import session
 from nearcast.spark.sinks import FileSink
@@ -39,19 +38,6 @@ from nearcast.workloads import words
 EMBEDDED, RANKING_ALONE = "embedded, from rows", "embedded, ranking alone"
 _SAMPLE = 5_000  # messages that words are weighed by
 _FILLED = 2  # micro-batches before the window is full and the wishes are there
-
-
-@dataclass(frozen=True, slots=True)
-class LiveSpec:
-    data: str = "tweets"
-    wishes: int = 20_000
-    window: int = 100_000
-    batch: int = 10_000
-    batches: int = 4
-    warm: int = 1
-    k: int = 20
-    keywords: tuple[int, int] = (1, 5)
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +52,7 @@ class LiveResult:
 
 
 def measure(
-    spec: LiveSpec,
+    spec: TrialSpec,
     masters: list[int],
     distributions: list[str],
     work: Path,
@@ -100,17 +86,9 @@ class Files:
     bounds: tuple[float, float, float, float]
 
     @classmethod
-    def made(cls, spec: LiveSpec, folder: Path) -> Files:
+    def made(cls, spec: TrialSpec, folder: Path) -> Files:
         total = (_FILLED - 1 + spec.warm + spec.batches) * spec.batch
-        asked = Spec(
-            data=spec.data,
-            subscriptions=spec.wishes,
-            messages=total + 2 * TICK,
-            window=spec.window,
-            keywords=spec.keywords,
-            k=spec.k,
-        )
-        world = make_world(Workloads(spec.seed), asked)
+        world = world_of(replace(spec, warm=_FILLED - 1 + spec.warm))
         bounds = bounds_of(world.space)
         assert bounds is not None
         files = cls(folder / "posts", folder / "wishes.parquet", folder / "sample.parquet", bounds)
@@ -154,7 +132,7 @@ def _texts(terms: Any, term_from: Any) -> pa.Array:
     return pa.array([" ".join(row) for row in np.split(said, term_from[1:-1])], pa.string())
 
 
-def on_spark(spark: Any, spec: LiveSpec, files: Files, name: str, cores: int, folder: Path) -> LiveResult:
+def on_spark(spark: Any, spec: TrialSpec, files: Files, name: str, cores: int, folder: Path) -> LiveResult:
     """Through the public functions, into files."""
     for place in ("posts", "changes"):
         (folder / place).mkdir(parents=True)
@@ -198,11 +176,11 @@ def _n_rows(folder: Path) -> int:
     return sum(pq.ParquetFile(file).metadata.num_rows for file in folder.glob("*.parquet"))
 
 
-def _result(name: str, cores: int, spec: LiveSpec, seconds: float, changes: int) -> LiveResult:
+def _result(name: str, cores: int, spec: TrialSpec, seconds: float, changes: int) -> LiveResult:
     return LiveResult(name, cores, spec.batch * spec.batches / seconds, seconds / spec.batches, changes)
 
 
-def embedded(spec: LiveSpec, files: Files, threads: int, planned: Path) -> list[LiveResult]:
+def embedded(spec: TrialSpec, files: Files, threads: int, planned: Path) -> list[LiveResult]:
     """With the words and weights of the plan that Spark made. Rows are read by the same rules."""
     plan, lexicon = RankPlan.load(planned / "plan"), load_lexicon(planned)
     settings = RankSettings(Window(count=spec.window), bounds=files.bounds, wish_ids="long", message_ids="long")
