@@ -9,6 +9,7 @@ from hypothesis import given
 
 from nearcast import indexes
 from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
+from nearcast.columns.parts import cut_subscriptions, join_columns, to_arrays
 from nearcast.errors import ColumnsError
 from nearcast.geo import Box, earth, plane
 from nearcast.lexicon import Lexicon
@@ -176,3 +177,20 @@ def test_a_phrase_needs_word_order() -> None:
     with pytest.raises(ColumnsError, match="no word order"):
         index.match(MessageBatch.from_flat([[1, 1, 1, 1]], [0, 2], terms))
     assert index.match(MessageBatch.from_flat([[1, 1, 1, 1]], [0, 1], terms[:1])).as_set() == set()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_columns_cut_and_joined_are_the_same(size: int) -> None:
+    rows = [
+        {"id": 1, "expression": "ramen OR (miso AND NOT soba)", "west": 0, "south": 0, "east": 1, "north": 1},
+        {"id": 2, "expression": '"hot soup" AND tea', "lon": 1, "lat": 2, "radius_m": 500},
+        {"id": 3, "expression": "jazz", "west": 170, "south": 0, "east": -170, "north": 1},
+        {"id": 4, "expression": "rock", "region": "POLYGON ((0 0, 1 0, 0 1, 0 0))"},
+    ]
+    whole, _, rejected = SubscriptionColumns.from_records(rows, Lexicon())
+    assert not rejected
+    parts = list(cut_subscriptions(whole, size))
+    assert [len(part) for part in parts] == [min(size, 4 - first) for first in range(0, 4, size)]
+    told, again = to_arrays(whole), to_arrays(join_columns(parts, whole.space))
+    assert told.keys() == again.keys()
+    assert all(np.array_equal(told[name], again[name], equal_nan=name == "circles") for name in told)

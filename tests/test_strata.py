@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 
 from nearcast import indexes, snapshot
 from nearcast.columns import MessageBatch, SubscriptionColumns
-from nearcast.errors import CatalogueError, SnapshotError
-from nearcast.indexes.strata import Strata
+from nearcast.errors import CatalogueError, ColumnsError, SnapshotError
+from nearcast.geo import plane
+from nearcast.indexes.strata import PART, Strata
 from nearcast.kernels.jit import PURE
 from nearcast.kernels.strata_layout import BRANCH_TOP, EDGE, LAST, LEVEL, NEVER, NO_PARENT, PARENT, RUN, USED, cell
 from nearcast.workloads import messages, subscriptions
@@ -254,6 +256,27 @@ def test_matching_while_others_insert_and_remove() -> None:
     assert all(least <= found <= most for found in seen)
     assert index.match(probe).as_set() == least
     assert index.report().messages == len(probe) * (len(seen) + 2)
+    check(index)
+
+
+def test_a_large_insertion_is_made_in_parts_and_all_or_nothing() -> None:
+    """More than one turn's worth: readers come between the parts, slots are in the order of the columns."""
+    n = 2 * PART + 5
+    some = columns([(k, 0, k, 0) for k in range(n)], [[k % 7] for k in range(n)])
+    index = indexes.build("strata", columns([(-1, -1, -1, -1)] * (n + 1), [[9]] * (n + 1)))
+    with pytest.raises(ColumnsError, match="plane"):
+        index.insert(replace(some, space=plane(0, 0, 1, 1)))
+    assert index.report().live == n + 1
+    slots = index.insert(some)
+    asked = [3, PART - 1, PART, n - 1]
+    pairs = index.match(batch([(k, 0, k, 0) for k in asked], [[k % 7] for k in asked]))
+    assert pairs.as_set() == {(i, int(slots[k])) for i, k in enumerate(asked)}
+    with pytest.raises(CatalogueError, match="not in use"):
+        index.remove(np.append(slots, 10 * n))
+    assert index.report().live == 2 * n + 1
+    index.remove(slots)
+    assert index.report().live == n + 1
+    assert len(index.insert(some.__class__.from_flat(np.zeros((0, 4)), [0], []))) == 0
     check(index)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -82,3 +83,40 @@ def test_an_error_inside_ends_the_turn() -> None:
             raise ValueError("no")
     with turns.writing:
         assert turns.inside == []
+
+
+def test_a_writer_lets_those_in_that_waited_before_it_writes_again() -> None:
+    """Turn after turn without a pause: a reader gets in after one of them, not when it is lucky."""
+    turns, written, stop = Turns(), [0], threading.Event()
+    seen: list[int] = []
+
+    def write() -> None:
+        while not stop.is_set():
+            with turns.writing:
+                written[0] += 1
+                time.sleep(0.002)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(50):
+        before = written[0]
+        with turns.reading:
+            seen.append(written[0] - before)
+    stop.set()
+    writer.join(60)
+    assert max(seen) <= 2
+    assert turns.inside == []
+
+
+def test_an_interrupted_reader_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+    with turns.writing:
+        monkeypatch.setattr(turns._ended, "wait", _interrupt)
+        with pytest.raises(KeyboardInterrupt), turns.reading:
+            pass
+    with turns.writing:
+        assert turns.inside == []
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,36 @@ def take_subscriptions(columns: SubscriptionColumns, chosen: NDArray[np.bool_]) 
         count,
         None if given is None else _taken_conditions(given, entries),
         columns.space,
+    )
+
+
+def cut_subscriptions(columns: SubscriptionColumns, size: int) -> Iterator[SubscriptionColumns]:
+    """One part after the other, of so many subscriptions at most, each with all its entries; arrays are not copied."""
+    for first in range(0, len(columns), max(1, size)):
+        count = min(size, len(columns) - first)
+        owner = columns.owner
+        rows = slice(first, first + count) if owner is None else slice(*np.searchsorted(owner, [first, first + count]))
+        yield SubscriptionColumns(
+            columns.boxes[rows],
+            *_cut_runs(columns.term_from, columns.terms, rows),
+            None if owner is None else owner[rows] - np.int32(first),
+            count,
+            None if columns.conditions is None else _cut_conditions(columns.conditions, rows),
+            columns.space,
+        )
+
+
+def _cut_runs(run_from: NDArray[np.int64], run: NDArray[np.int32], rows: slice) -> Run:
+    starts = run_from[rows.start : rows.stop + 1]
+    return starts - starts[0], run[starts[0] : starts[-1]]
+
+
+def _cut_conditions(given: Conditions, rows: slice) -> Conditions:
+    return Conditions(
+        *_cut_runs(given.forbid_from, given.forbid, rows),
+        *_cut_runs(given.phrase_from, given.phrases, rows),
+        given.circles[rows],
+        {row - rows.start: given.polygons[row] for row in range(rows.start, rows.stop) if row in given.polygons},
     )
 
 

@@ -17,6 +17,7 @@ from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
 from nearcast.indexes.report import IndexReport
 from nearcast.indexes.strata_arrays import Arrays
+from nearcast.indexes.table import in_parts
 from nearcast.indexes.turns import Turns
 from nearcast.kernels import (
     strata_build,
@@ -36,6 +37,7 @@ SMALL = 16_384  # entries: up to here the index is built anew when it has double
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
 LAYOUT, NO_LAYOUT = 3, np.zeros(1)  # of the arrays in a snapshot; the first one had no number
+PART = 2048  # subscriptions that the table takes in, or forgets, in one turn
 CHUNK = 128  # entries changed in one turn: after `load` each may meet several pages of a file for the first time
 ALLOWED = {
     "leaf": (2, LANES),
@@ -83,6 +85,7 @@ class Strata(EntryIndex):
         self._small, self._chunk, self._heavy = small, chunk, heavy
         self._moving = np.zeros(0, dtype=np.int64)  # entries that wait to be moved to classes
         self._declined: dict[int, int] = {}  # by term: how long its list was when splitting it did not pay
+        self._loaded = False  # the kernels that change an index
         self._arrays = Arrays(leaf, fanout)
         self._frame = np.array([0.0, 0.0, 1.0, 1.0])  # west, south, 1 / width, 1 / height
         self._framed = 0  # entries that the frame was chosen for
@@ -98,20 +101,25 @@ class Strata(EntryIndex):
 
     def insert(self, columns: SubscriptionColumns) -> NDArray[np.int32]:
         with self._changing:
+            is_anew = self._is_made_anew(len(columns.boxes))
             with self._turns.writing:
-                added = self.table.append(columns)
-            if len(added.entries):
-                self._add(added.entries)
-            return added.slots
+                claimed = self.table.claim(columns)
+            for part, added in in_parts(columns, claimed, len(columns) if is_anew else PART):
+                with self._turns.writing:
+                    self.table.fill(part, added)
+                (self._make_anew if is_anew else self._add)(added.entries)
+            return claimed.slots
 
     def remove(self, slots: ArrayLike) -> None:
         with self._changing:
             chosen = np.atleast_1d(np.asarray(slots, dtype=np.int32))
-            entries = self.table.entries_of(chosen)
-            if len(entries):
+            self.table.entries_of(chosen)  # all are in use, or nothing is done
+            for first in range(0, len(chosen), PART):
+                part = chosen[first : first + PART]
+                entries = self.table.entries_of(part)
                 self._drop(entries)
                 with self._turns.writing:
-                    self.table.release(chosen, entries)
+                    self.table.release(part, entries)
 
     def relocate(self, entries: NDArray[np.int64], boxes: NDArray[np.float64]) -> None:
         with self._changing:
@@ -136,13 +144,20 @@ class Strata(EntryIndex):
 
     # -- changing -----------------------------------------------------------------------------------
 
+    def _is_made_anew(self, coming: int) -> bool:
+        """Many come, or the index is small and has outgrown its frame."""
+        before = self.table.n_entries
+        return coming >= before or (before + coming >= 2 * self._framed and before <= self._small)
+
+    def _make_anew(self, entries: NDArray[np.int64]) -> None:
+        with self._turns.writing:
+            self._make_place(entries)
+            self._build(self.table.live_entries())
+        if self.table.n_entries > self._small:
+            self._load_kernels()
+
     def _add(self, entries: NDArray[np.int64]) -> None:
-        before = self.table.n_entries - len(entries)
-        if len(entries) >= before or (self.table.n_entries >= 2 * self._framed and before <= self._small):
-            with self._turns.writing:
-                self._make_place(entries)
-                self._build(self.table.live_entries())
-            return
+        self._load_kernels()
         for chunk in self._chunks(entries):
             with self._turns.writing:
                 self._make_place(chunk)
@@ -214,6 +229,17 @@ class Strata(EntryIndex):
     def _split(self, choice: strata_cost.Choice) -> None:
         self._arrays.make_rows(int((choice.masks + 3).sum()) // 2 + len(choice.masks))
         strata_classes.split_terms(self._arrays.view, choice.terms, choice.masks)
+
+    def _load_kernels(self) -> None:
+        """What changes an index, called with nothing to do: nobody waits for its loading in the middle of a turn."""
+        if self._loaded:
+            return
+        self._loaded = True
+        nothing, view = np.zeros(0, dtype=np.int64), self._arrays.view
+        strata_insert.insert(view, self.entries, nothing, 0, self._weights, self._frame, self._place)
+        strata_remove.remove(view, self.entries, nothing, self._place)
+        strata_classes.split_terms(view, nothing, nothing)
+        strata_classes.entries_of_list(view, 0, np.empty((256, 2), dtype=np.int64), nothing)
 
     def _insert(self, numbers: NDArray[np.int64]) -> None:
         entries, done = self.entries, 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns import MessageBatch, Pairs, SubscriptionColumns
+from nearcast.columns.parts import cut_subscriptions
 from nearcast.errors import CatalogueError, ColumnsError
 from nearcast.geo import Space, earth, plane
 from nearcast.indexes.conditions import ConditionTable
@@ -128,28 +129,42 @@ class EntryTable:
 
     # -- writing ------------------------------------------------------------------------------------
 
-    def append(self, columns: SubscriptionColumns) -> Added:
-        self._same_space(columns.space)
-        n = len(columns.boxes)
-        counts = np.diff(columns.term_from)
-        self._countable(counts)
-        if columns.owner is not None and not self._several:
-            self._tell_slots_apart()
-        entries, slots = self._numbers.take(n), self._slots.take(len(columns))
-        self._make_room()
+    def check(self, columns: SubscriptionColumns) -> None:
+        """Raises where `append` could not take all of them."""
+        if self.space is not None and self.space != columns.space:
+            raise ColumnsError(f"columns of {columns.space} given to an index of {self.space}")
+        self._countable(np.diff(columns.term_from))
         if self._terms.top + len(columns.terms) > MOST_TERMS:
             raise CatalogueError(f"more than {MOST_TERMS:,} terms in one index: use several (shards)")
+
+    def append(self, columns: SubscriptionColumns) -> Added:
+        added = self.claim(columns)
+        self.fill(columns, added)
+        return added
+
+    def claim(self, columns: SubscriptionColumns) -> Added:
+        """Numbers for all of the columns; until `fill` they are as good as free."""
+        self.check(columns)
+        self.space = columns.space
+        if columns.owner is not None and not self._several:
+            self._tell_slots_apart()
+        entries, slots = self._numbers.take(len(columns.boxes)), self._slots.take(len(columns))
+        self._make_room()
+        return Added(entries, slots.astype(np.int32))
+
+    def fill(self, columns: SubscriptionColumns, added: Added) -> None:
+        """Write columns, or a part of them, to their numbers."""
+        entries, slots = added
         rows = _as_slice(entries)
         self._boxes[rows] = columns.boxes
         self._term_from[rows] = self._terms.put(columns.term_from, columns.terms)
-        self._term_count[rows] = counts
+        self._term_count[rows] = np.diff(columns.term_from)
         if self._several:
             self._link(entries, slots, columns.owner)
         if columns.conditions is not None and self._extra is None:
             self._extra = ConditionTable()
         if self._extra is not None:
             self._extra.put(entries, self._numbers.top, columns.conditions)
-        return Added(entries, slots.astype(np.int32))
 
     def move_terms(self, terms: NDArray[np.int32], top: int) -> None:
         """All term runs are in terms[:top] from now on, and `term_from` says where: the caller saw to it."""
@@ -171,12 +186,6 @@ class EntryTable:
         self.generation = reserved(self.generation, int(slots.max(initial=-1)) + 1)
         self.generation[slots] += 1
         self._slots.give_back(slots.astype(np.int64))
-
-    def _same_space(self, space: Space) -> None:
-        if self.space is None:
-            self.space = space
-        elif self.space != space:
-            raise ColumnsError(f"columns of {space} given to an index of {self.space}")
 
     def _countable(self, counts: NDArray[np.int64]) -> None:
         most = np.iinfo(self._term_count.dtype).max
@@ -204,7 +213,7 @@ class EntryTable:
         self._next_entry[:top] = NO_ENTRY
         self._first_entry[:top] = np.where(in_use, np.arange(top), NO_ENTRY)
 
-    def _link(self, entries: NDArray[np.int64], slots: NDArray[np.int64], owner: NDArray[np.int32] | None) -> None:
+    def _link(self, entries: NDArray[np.int64], slots: NDArray[np.int32], owner: NDArray[np.int32] | None) -> None:
         self._next_entry[entries] = NO_ENTRY
         if owner is None:
             self._slot_of[entries] = slots
@@ -284,6 +293,14 @@ class EntryTable:
             extra = {name[6:]: array for name, array in arrays.items() if name.startswith("extra.")}
             table._extra = ConditionTable.restored(extra)
         return table
+
+
+def in_parts(columns: SubscriptionColumns, added: Added, size: int) -> Iterator[tuple[SubscriptionColumns, Added]]:
+    """Columns of at most so many subscriptions, and their numbers, for `fill`."""
+    entries, slots = added
+    for part in cut_subscriptions(columns, size):
+        yield part, Added(entries[: len(part.boxes)], slots[: len(part)])
+        entries, slots = entries[len(part.boxes) :], slots[len(part) :]
 
 
 def _as_slice(numbers: NDArray[np.int64]) -> slice | NDArray[np.int64]:
