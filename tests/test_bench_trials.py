@@ -58,7 +58,7 @@ def test_results_tell_how_many_times_the_floor_they_are():
         ("snapshot", {"save s", "MB", "load ms", "first match ms", "first insertion ms", "longest of the others ms"}),
         (
             "beside",
-            {"inserts/s", "matches beside"}
+            {"inserts/s", "matches beside", "longest wait, one call"}
             | {f"ms {when}, median" for when in ("alone", "beside")}
             | {f"wait {when}, 99.9 %" for when in ("alone", "beside")}
             | {f"longest wait {when}" for when in ("alone", "beside")},

@@ -22,7 +22,7 @@ from nearcast.bench.measure import quiet, timed
 from nearcast.bench.spec import BenchError
 from nearcast.bench.suite import Pace
 from nearcast.bench.workload import Workload, batches, some
-from nearcast.columns import MessageBatch
+from nearcast.columns import MessageBatch, SubscriptionColumns
 from nearcast.columns.encoder import TextEncoder
 from nearcast.indexes.base import Index
 
@@ -116,41 +116,46 @@ def snapshot(given: Setting) -> dict[str, float]:
 
 
 def beside(given: Setting) -> dict[str, float]:
-    """Single messages matched while another thread inserts, in batches, and the same messages matched alone.
+    """Single messages matched while another thread inserts, and the same messages matched alone.
 
-    Insertions are made without the clock, removals afterwards; what a match waits for is its time by the wall beyond
-    that of the processor: its turn, the interpreter, and other processes, which the figures alone show as well.
+    The first half of the newcomers comes in batches, the second in one call. Insertions are made without the clock,
+    removals afterwards; what a match waits for is its time by the wall beyond that of the processor: its turn, the
+    interpreter, and other processes, which the figures alone show as well.
     """
     singles, newcomers = batches(given.workload.messages, 1, given.pace.singles), given.workload.newcomers
-    if not len(newcomers):
+    half = len(newcomers) // 2
+    if not half:
         raise BenchError("a trial of matches beside insertions needs newcomers: a churn above 0")
     given.index.match(singles[0])
-    warm = given.index.insert(some(newcomers, 0, 1))  # compiles, or loads what is compiled
-    parts = [
-        some(newcomers, first, min(first + _INSERTED, len(newcomers))) for first in range(1, len(newcomers), _INSERTED)
-    ]
-    slots = [warm]
-
-    def insert() -> None:
-        slots.extend(given.index.insert(part) for part in parts)
-
-    with quiet(), ThreadPoolExecutor(1) as pool:
+    parts = [some(newcomers, first, min(first + _INSERTED, half)) for first in range(0, half, _INSERTED)]
+    rest = some(newcomers, half, len(newcomers))
+    with quiet():
         alone = [_wait(given.index, single) for _ in range(given.pace.repeat) for single in singles]
-        inserting = pool.submit(insert)
-        together: list[tuple[float, float]] = []
-        start = time.perf_counter()
-        while not inserting.done():
-            together.append(_wait(given.index, singles[len(together) % len(singles)]))
-        seconds = time.perf_counter() - start
-        inserting.result()
-    for part in slots:
-        given.index.remove(part)
+        batched, seconds = _while_inserting(given.index, parts, singles)
+        at_once, _ = _while_inserting(given.index, [rest], singles)
     return {
-        "inserts/s": sum(map(len, parts)) / seconds,
-        "matches beside": float(len(together)),
+        "inserts/s": half / seconds,
+        "matches beside": float(len(batched)),
         **_waits("alone", alone),
-        **_waits("beside", together),
+        **_waits("beside", batched),
+        "longest wait, one call": _waits("", at_once)["longest wait "],
     }
+
+
+def _while_inserting(
+    index: Index, parts: Sequence[SubscriptionColumns], singles: Sequence[MessageBatch]
+) -> tuple[list[tuple[float, float]], float]:
+    """What matches waited for while another thread inserted the parts, and how long that took."""
+    waits: list[tuple[float, float]] = []
+    with ThreadPoolExecutor(1) as pool:
+        start = time.perf_counter()
+        inserting = pool.submit(lambda: [index.insert(part) for part in parts])
+        while not inserting.done():
+            waits.append(_wait(index, singles[len(waits) % len(singles)]))
+        seconds = time.perf_counter() - start
+    for slots in inserting.result():
+        index.remove(slots)
+    return waits, seconds
 
 
 def _wait(index: Index, single: MessageBatch) -> tuple[float, float]:
