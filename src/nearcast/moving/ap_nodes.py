@@ -17,6 +17,7 @@ from nearcast.kernels.ap_moves import GONE
 from nearcast.kernels.ap_task import LATEST, MESSAGES, N_TASK, UPDATES
 from nearcast.kernels.layout import Entries
 from nearcast.kernels.move_layout import Differences
+from nearcast.moving.boxes import Moved
 from nearcast.moving.live import LiveMessages
 
 FIRST_TRAIL = 256
@@ -180,9 +181,7 @@ class MovingTree(ApTree):
 
     def differ(
         self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
+        moved: Moved,
         first: int,
         rows: Entries,
         out: Differences,
@@ -199,9 +198,7 @@ class MovingTree(ApTree):
                 self._order.keys,
                 self._lists.arrays,
                 self._tickets,
-                entries,
-                old,
-                new,
+                *moved,
                 first,
                 self._trails[0],
                 rows,

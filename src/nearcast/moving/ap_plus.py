@@ -14,6 +14,7 @@ from nearcast.kernels.layout import Entries
 from nearcast.kernels.move_layout import Differences
 from nearcast.moving.ap_nodes import MovingTree
 from nearcast.moving.base import Mover
+from nearcast.moving.boxes import Moved
 from nearcast.moving.postings import DEFAULT_FILL, MessagePostings
 
 KEPT = ("unified", "keyword", "space")
@@ -90,22 +91,15 @@ class ApPlus(Mover):
 
     # -- moves --------------------------------------------------------------------------------------
 
-    def _differ(
-        self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
-        first: int,
-        out: Differences,
-    ) -> tuple[int, int]:
+    def _differ(self, moved: Moved, first: int, out: Differences) -> tuple[int, int]:
         if self._kept == "unified":
-            return self.index.differ(entries, old, new, first, self.live.rows, out, self._counters)
+            return self.index.differ(moved, first, self.live.rows, out, self._counters)
         postings, frame = self._apart.arrays, self._apart.frame
         table, rows = self.index.entries, self._rows_apart
         asked = table if self._kept == "keyword" else _without_words(table)
-        following, n = move_separate.differ(postings, asked, entries, old, new, first, frame, rows, out, self._counters)
+        following, n = move_separate.differ(postings, asked, *moved, first, frame, rows, out, self._counters)
         if self._kept == "space":
-            n = move_separate.keep_terms(table, entries, self.live.rows, out, n)
+            n = move_separate.keep_terms(table, moved.entries, self.live.rows, out, n)
         return int(following), int(n)
 
     def _bytes(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.pool import reserved
 from nearcast.kernels.layout import CANDIDATES, COUNTERS, NODES
 from nearcast.kernels.move_layout import NOWHERE, Differences
-from nearcast.moving.boxes import one_box_each, sealed_boxes, touching
+from nearcast.moving.boxes import Moved, one_box_each, sealed_boxes, touching
 from nearcast.moving.changes import Changes
 from nearcast.moving.live import LiveMessages, chosen
 from nearcast.moving.report import MoveReport
@@ -70,14 +70,7 @@ class Mover(ABC):
         """Forget messages that ended; they are in the table still."""
 
     @abstractmethod
-    def _differ(
-        self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
-        first: int,
-        out: Differences,
-    ) -> tuple[int, int]:
+    def _differ(self, moved: Moved, first: int, out: Differences) -> tuple[int, int]:
         """Messages with an entry's terms in one of two boxes, from entries[first] on; how far it came, and how many.
 
         Called before the entries are in their new boxes. A box that is NOWHERE is empty.
@@ -111,7 +104,7 @@ class Mover(ABC):
             raise CatalogueError("move takes subscriptions whose region is one box; exchange takes the others")
         new = where if owner is None else np.ascontiguousarray(where[owner])
         old = np.ascontiguousarray(self.index.table.entries.boxes[rows])
-        changes = self._compare(rows, old, new)
+        changes = self._compare(Moved(rows, old, new))
         self._relocate(rows, new)
         self._moves += len(moved)
         self._moved_changes += len(changes.slot)
@@ -217,43 +210,41 @@ class Mover(ABC):
         new = np.ascontiguousarray(self.index.table.entries.boxes[rows])
         nowhere = np.empty_like(new)
         nowhere[:] = NOWHERE
-        return self._compare(rows, nowhere, new)
+        return self._compare(Moved(rows, nowhere, new))
 
-    def _compare(self, entries: NDArray[np.int64], old: NDArray[np.float64], new: NDArray[np.float64]) -> Changes:
+    def _compare(self, moved: Moved) -> Changes:
         """What has to enter and to leave when entries go from one box to the other."""
         parts = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.bool_))]
-        parts += self._differences(entries, old, new)
+        parts += self._differences(moved)
         moves, rows, entered = (np.concatenate(column) for column in zip(*parts, strict=True))
         if self.live.table.has_several:
-            moves, rows, entered = self._of_whole_messages(moves, rows, old, new)
-        return self._settle(entries[moves].astype(np.int32), rows, entered)
+            moves, rows, entered = self._of_whole_messages(moves, rows, moved)
+        return self._settle(moved.entries[moves].astype(np.int32), rows, entered)
 
-    def _differences(
-        self, entries: NDArray[np.int64], old: NDArray[np.float64], new: NDArray[np.float64]
-    ) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]]:
+    def _differences(self, moved: Moved) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]]:
         """What `_differ` finds, in parts."""
         parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]] = []
         first = 0
-        while first < len(entries):
+        while first < len(moved.entries):
             room = self._room
             out = Differences(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.bool_))
-            following, n = self._differ(entries, old, new, first, out)
+            following, n = self._differ(moved, first, out)
             parts.append((out.moves[:n], out.rows[:n], out.entered[:n]))
-            if following < len(entries):
+            if following < len(moved.entries):
                 self._room *= 2
             first = following
         return parts
 
     def _of_whole_messages(
-        self, moves: NDArray[np.int32], rows: NDArray[np.int32], old: NDArray[np.float64], new: NDArray[np.float64]
+        self, moves: NDArray[np.int32], rows: NDArray[np.int32], moved: Moved
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """A message with several coordinates may leave by one and stay, or come, by another."""
         all_rows, owner = self.live.table.rows_by_slot(self.live.table.slots_of(rows))
         assert owner is not None
         boxes = self.live.rows.boxes[all_rows]
         was, comes = (np.zeros(len(moves), np.bool_) for _ in range(2))
-        np.logical_or.at(was, owner, touching(old[moves[owner]], boxes))
-        np.logical_or.at(comes, owner, touching(new[moves[owner]], boxes))
+        np.logical_or.at(was, owner, touching(moved.old[moves[owner]], boxes))
+        np.logical_or.at(comes, owner, touching(moved.new[moves[owner]], boxes))
         differ = was != comes
         return moves[differ], rows[differ], comes[differ]
 

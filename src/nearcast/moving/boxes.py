@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.columns import SubscriptionColumns
 from nearcast.columns.messages import NOT_A_BOX
 from nearcast.columns.seal import bad_boxes, refuse
+
+
+class Moved(NamedTuple):
+    """Entries that go from one box to another."""
+
+    entries: NDArray[np.int64]
+    old: NDArray[np.float64]  # [n, 4]
+    new: NDArray[np.float64]  # [n, 4]
 
 
 def one_box_each(columns: SubscriptionColumns) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from nearcast.kernels.move_layout import Differences
 from nearcast.kernels.postings import N_CLASSES, NO_RUN, TOP, Postings
 from nearcast.kernels.quadtree import Desk, new_desk
 from nearcast.moving.base import Mover
+from nearcast.moving.boxes import Moved
 
 FIRST_LISTS, FIRST_POOL = 64, 256
 NO_COPY_COST = 1e-12  # of a grid file: cells are as small as they can be, whatever the copies
@@ -114,22 +115,15 @@ class CellMover(Mover):
 
     # -- moves --------------------------------------------------------------------------------------
 
-    def _differ(
-        self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
-        first: int,
-        out: Differences,
-    ) -> tuple[int, int]:
+    def _differ(self, moved: Moved, first: int, out: Differences) -> tuple[int, int]:
         self._is_stale()
         grid, ranks, weight = self.index.grid, self.index.ranks, self.index.update_weight
         table, desk = self.index.entries, self._desk()
         if first == 0 and self._grid_level == NO_RUN:
-            for boxes in (old, new):
+            for boxes in (moved.old, moved.new):
                 progress = np.zeros(4, np.int64)
                 while move_cells.open_levels(
-                    self._cells, self._pool, grid, ranks, table, entries, boxes, weight, desk, progress
+                    self._cells, self._pool, grid, ranks, table, moved.entries, boxes, weight, desk, progress
                 ):
                     self._enlarge(int(progress[2]), int(progress[3]))
         following, n = move_cells.differ(
@@ -138,9 +132,7 @@ class CellMover(Mover):
             grid,
             ranks,
             table,
-            entries,
-            old,
-            new,
+            *moved,
             first,
             weight,
             desk,

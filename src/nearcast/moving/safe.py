@@ -18,6 +18,7 @@ from nearcast.geo import Space, earth
 from nearcast.indexes.pool import reserved
 from nearcast.indexes.strata import Strata
 from nearcast.moving.ap_plus import ApPlus
+from nearcast.moving.boxes import Moved
 from nearcast.moving.changes import Changes
 
 REACH = 0.5  # of a box' larger side: slack is not looked for beyond
@@ -116,7 +117,7 @@ class SafeApPlus(ApPlus):
         """Live messages with the terms of entries in boxes: (place of the entry, row of the message)."""
         nowhere = np.empty_like(boxes)
         nowhere[:] = (np.inf, np.inf, -np.inf, -np.inf)
-        return [(moves, found) for moves, found, _ in self._differences(rows, nowhere, boxes)]
+        return [(moves, found) for moves, found, _ in self._differences(Moved(rows, nowhere, boxes))]
 
     def _details(self) -> dict[str, Any]:
         told = self._sent + self._silent

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nearcast.indexes.base import EntryIndex
 from nearcast.indexes.scan import Scan as ScanIndex
 from nearcast.kernels import move_scan
 from nearcast.kernels.move_layout import Differences
 from nearcast.moving.base import Mover
+from nearcast.moving.boxes import Moved
 
 
 class Scan(Mover):
@@ -20,15 +18,6 @@ class Scan(Mover):
     def _new_index(self) -> EntryIndex:
         return ScanIndex()
 
-    def _differ(
-        self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
-        first: int,
-        out: Differences,
-    ) -> tuple[int, int]:
-        following, n = move_scan.differ(
-            self.index.entries, entries, old, new, first, self.live.rows, out, self._counters
-        )
+    def _differ(self, moved: Moved, first: int, out: Differences) -> tuple[int, int]:
+        following, n = move_scan.differ(self.index.entries, *moved, first, self.live.rows, out, self._counters)
         return int(following), int(n)

@@ -18,6 +18,7 @@ from nearcast.indexes.strata import Strata
 from nearcast.kernels import move_strata
 from nearcast.kernels.move_layout import Differences
 from nearcast.moving.base import Mover
+from nearcast.moving.boxes import Moved
 from nearcast.moving.postings import DEFAULT_FILL, MessagePostings
 
 
@@ -51,21 +52,12 @@ class StrataMove(Mover):
     def _take(self, rows: NDArray[np.int64]) -> None:
         self._postings.take(self.live.rows, rows)
 
-    def _differ(
-        self,
-        entries: NDArray[np.int64],
-        old: NDArray[np.float64],
-        new: NDArray[np.float64],
-        first: int,
-        out: Differences,
-    ) -> tuple[int, int]:
+    def _differ(self, moved: Moved, first: int, out: Differences) -> tuple[int, int]:
         postings, frame = self._postings.arrays, self._postings.frame
         following, n = move_strata.differ(
             postings,
             self.index.entries,
-            entries,
-            old,
-            new,
+            *moved,
             first,
             frame,
             self.live.rows,
