@@ -16,7 +16,9 @@ from nearcast.errors import NearcastError
 if TYPE_CHECKING:  # heavy: loaded when a command runs
     from pyspark.sql import DataFrame, SparkSession
 
-    from nearcast.spark import Built
+    from nearcast.spark import Built, MessageFiles
+
+WORKERS, SPARK = "workers", "spark"
 
 app = typer.Typer(help="Match, plan and look at tables on Spark.", no_args_is_help=True)
 
@@ -29,6 +31,9 @@ Layout = Annotated[str, typer.Option(help="auto, replicated, hash, location, key
 Shards = Annotated[int | None, typer.Option(min=1, help="Of sharded layouts.", show_default="tasks at a time")]
 Storage = Annotated[
     Path | None, typer.Option(help="Folder that driver and workers share.", show_default="temporary, on one machine")
+]
+Readers = Annotated[
+    str, typer.Option(help="Who reads the messages: workers (of Parquet files, unless rows must be routed) or spark.")
 ]
 AnalyzerName = Annotated[str, typer.Option(help="How text becomes words: unicode, or a language such as english.")]
 FITTING = 4096
@@ -51,6 +56,7 @@ def match(
     shards: Shards = None,
     storage: Storage = None,
     analyzer: AnalyzerName = "unicode",
+    readers: Readers = WORKERS,
     out_format: Annotated[str, typer.Option("--format", help="parquet, csv or json.")] = "parquet",
 ) -> None:
     """Find which message goes to which subscription.
@@ -68,9 +74,10 @@ def match(
     from nearcast.spark.progress import progress
 
     started = time.perf_counter()
-    posted = _read(spark, messages, "messages")
+    posted = _posted(spark, messages, readers)
     made = _built(spark, subscriptions, posted, layout, shards, storage, analyzer)
     typer.echo(str(made.report), err=True)
+    typer.echo(_told(posted, made), err=True)
     with progress(spark, "match"):
         found = outcome(posted, made).persist(_on_disk())
         pairs_of(found).write.format(out_format).options(header=True).save(str(out))
@@ -169,10 +176,31 @@ def _read(spark: SparkSession, path: str, role: str) -> DataFrame:
     return read(spark, path, MESSAGES if role == "messages" else SUBSCRIPTIONS)
 
 
+def _posted(spark: SparkSession, path: str, readers: str) -> DataFrame | MessageFiles:
+    """Files that workers read, where they can and may; else a table."""
+    from nearcast.spark import files
+    from nearcast.spark.read import kind_of
+
+    if readers not in (WORKERS, SPARK):
+        raise NearcastError(f"readers {readers!r} given; {WORKERS} or {SPARK} needed")
+    return files(path) if readers == WORKERS and kind_of(path) == "parquet" else _read(spark, path, "messages")
+
+
+def _told(posted: DataFrame | MessageFiles, made: Built) -> str:
+    from nearcast.spark import MessageFiles
+    from nearcast.spark.match import workers_read
+
+    if not isinstance(posted, MessageFiles):
+        return "messages: read by Spark"
+    layout = made.report.chosen.layout
+    who = "the workers" if workers_read(posted, made) else f"Spark, for {layout} sends rows to shards"
+    return f"{posted}, read by {who}"
+
+
 def _built(
     spark: SparkSession,
     subscriptions: str,
-    posted: DataFrame,
+    posted: DataFrame | MessageFiles,
     layout: str,
     shards: int | None,
     storage: Path | None,

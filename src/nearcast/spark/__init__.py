@@ -3,6 +3,7 @@
 from nearcast.spark.build import Built, build
 from nearcast.spark.connector import kafka_settings
 from nearcast.spark.match import match, outcome, pairs_of, rejected_of
+from nearcast.spark.message_files import MessageFiles, files
 from nearcast.spark.plan import LayoutReport, PlanReport
 from nearcast.spark.ranks.stream import RankReport, rank_stream, run_wish_changes
 from nearcast.spark.read import read, read_kafka, read_stream
@@ -19,11 +20,13 @@ __all__ = [
     "FileSink",
     "KafkaSink",
     "LayoutReport",
+    "MessageFiles",
     "PlanReport",
     "RankReport",
     "Sink",
     "Versions",
     "build",
+    "files",
     "kafka_settings",
     "match",
     "match_stream",

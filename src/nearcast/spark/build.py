@@ -21,6 +21,7 @@ from nearcast.files import MESSAGES, SUBSCRIPTIONS
 from nearcast.geo import Space, earth
 from nearcast.spark.assembly import assemble, build_shard
 from nearcast.spark.layouts import AUTO, check_layout
+from nearcast.spark.message_files import MessageFiles
 from nearcast.spark.parts import write_part
 from nearcast.spark.plan import REPLICATE_UP_TO, PlanReport
 from nearcast.spark.read import columns_of
@@ -60,7 +61,7 @@ def build(
     *,
     layout: str = AUTO,
     shards: int | None = None,
-    messages: DataFrame | None = None,
+    messages: DataFrame | MessageFiles | None = None,
     space: Space = earth,
     analyzer: str = "unicode",
     index: str = "strata",
@@ -94,7 +95,7 @@ def build(
 
 def parallelism(spark: SparkSession) -> int:
     """Tasks at a time, as far as the session says."""
-    return spark.range(1).rdd.context.defaultParallelism if hasattr(spark, "_jsc") else 2
+    return spark.sparkContext.defaultParallelism if hasattr(spark, "_jsc") else 2
 
 
 def id_kind(frame: DataFrame) -> IdKind:
@@ -136,8 +137,10 @@ def _part_of(folder: str, settings: Settings, batches: Iterator[pa.RecordBatch])
     yield pa.RecordBatch.from_pydict({"part": [name], "n": [n], "rejected": [rejected]})
 
 
-def _sample(messages: DataFrame | None) -> Iterator[pa.RecordBatch]:
+def _sample(messages: DataFrame | MessageFiles | None) -> Iterator[pa.RecordBatch]:
     """Messages from all over the table, as far as it can be read twice."""
+    if isinstance(messages, MessageFiles):
+        return messages.sample(SAMPLED)
     if messages is None or messages.isStreaming:
         return iter(())
     rows = columns_of(messages, MESSAGES, "messages")

@@ -6,28 +6,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from nearcast.files import MESSAGES
-from nearcast.spark.build import Built, build, id_kind
+from nearcast.spark.build import Built, build, id_kind, parallelism
 from nearcast.spark.layouts import REPLICATED
+from nearcast.spark.message_files import MessageFiles
+from nearcast.spark.pieces import match_files
 from nearcast.spark.read import columns_of
 from nearcast.spark.shard import SENT, SHARD, WANTED, Job, match_batches, match_routed, route_batches
+from nearcast.spark.splits import spread
 
 
-def match(messages: DataFrame, subscriptions: DataFrame | Built | str | Path, **options: Any) -> DataFrame:
+def match(
+    messages: DataFrame | MessageFiles, subscriptions: DataFrame | Built | str | Path, **options: Any
+) -> DataFrame:
     """The pairs: message_id, subscription_id, each once.
 
-    `subscriptions` is a table, or what `build` made of one; `options` are those of `build` (layout, shards,
-    storage, space, analyzer, …). Building is done now, matching when the result is used. Rows that are no
-    messages have no pairs; `outcome` has them too.
+    `messages` are a table, or `files` that the workers read. `subscriptions` is a table, or what `build` made of
+    one; `options` are those of `build` (layout, shards, storage, space, analyzer, …). Building is done now, matching
+    when the result is used. Rows that are no messages have no pairs; `outcome` has them too.
     """
     return pairs_of(outcome(messages, built(subscriptions, messages, **options)))
 
 
-def built(subscriptions: DataFrame | Built | str | Path, messages: DataFrame | None, **options: Any) -> Built:
+def built(
+    subscriptions: DataFrame | Built | str | Path, messages: DataFrame | MessageFiles | None, **options: Any
+) -> Built:
     if isinstance(subscriptions, Built):
         return subscriptions
     if isinstance(subscriptions, str | Path):
@@ -36,7 +43,11 @@ def built(subscriptions: DataFrame | Built | str | Path, messages: DataFrame | N
 
 
 def outcome(
-    messages: DataFrame, subscriptions: Built, *, watermark: float | None = None, counting: bool = False
+    messages: DataFrame | MessageFiles,
+    subscriptions: Built,
+    *,
+    watermark: float | None = None,
+    counting: bool = False,
 ) -> DataFrame:
     """Pairs and rejected rows in one pass: message_id, subscription_ids, reason, source.
 
@@ -44,16 +55,38 @@ def outcome(
     its source, and no ids. A stream also asks for rows of counts (messages, late, latest), and says before which
     time a message is late. `pairs_of`, `count_of` and `rejected_of` take it apart.
     """
-    rows = columns_of(messages, MESSAGES, "messages")
     manifest = subscriptions.manifest
-    job = Job(str(subscriptions.folder), id_kind(rows), manifest.settings.ids, manifest.limited, watermark, counting)
-    if manifest.report.chosen.layout == REPLICATED:
-        found = rows.mapInArrow(partial(match_batches, job), outcome_schema(job))
+    given = messages if workers_read(messages, subscriptions) else as_table(messages)
+    ids = given.ids if isinstance(given, MessageFiles) else id_kind(given)
+    job = Job(str(subscriptions.folder), ids, manifest.settings.ids, manifest.limited, watermark, counting)
+    if isinstance(given, MessageFiles):
+        found = _by_workers(given, job)
+    elif manifest.report.chosen.layout == REPLICATED:
+        found = given.mapInArrow(partial(match_batches, job), outcome_schema(job))
     else:
-        routed = rows.mapInArrow(partial(route_batches, job), _routed_schema(rows))
+        routed = given.mapInArrow(partial(route_batches, job), _routed_schema(given))
         placed = routed.repartitionById(manifest.shards, F.col(SHARD))
         found = placed.mapInArrow(partial(match_routed, job), outcome_schema(job))
     return _limited(found) if manifest.limited else found
+
+
+def workers_read(messages: DataFrame | MessageFiles, subscriptions: Built) -> bool:
+    """Whether rows never pass through Spark: they do where a layout sends them to shards."""
+    return isinstance(messages, MessageFiles) and subscriptions.report.chosen.layout == REPLICATED
+
+
+def as_table(messages: DataFrame | MessageFiles) -> DataFrame:
+    if isinstance(messages, MessageFiles):
+        return messages.table(SparkSession.active())
+    return columns_of(messages, MESSAGES, "messages")
+
+
+def _by_workers(messages: MessageFiles, job: Job) -> DataFrame:
+    """A row of Spark's is the number of a split, and has a task of its own."""
+    spark = SparkSession.active()
+    splits = spread(messages.groups, parallelism(spark))
+    numbers = spark.range(0, len(splits), 1, max(1, len(splits)))
+    return numbers.mapInArrow(partial(match_files, job, splits), outcome_schema(job))
 
 
 def pairs_of(found: DataFrame) -> DataFrame:
