@@ -13,7 +13,9 @@ def bench(
     subscriptions: Annotated[str, typer.Option(help="How many to generate; several with commas.")] = "100000",
     messages: Annotated[int, typer.Option(min=10, help="How many to generate.")] = 100_000,
     rounds: Annotated[int, typer.Option(min=1, help="The median of so many counts.")] = 3,
+    warm: Annotated[int, typer.Option(min=0, help="Rounds before, untimed: Java compiles what runs often.")] = 3,
     limit: Annotated[float, typer.Option(min=0, help="Seconds after which a contestant is stopped.")] = 120.0,
+    joins: Annotated[bool, typer.Option(help="Also joins in SQL; with millions Java's memory may not do.")] = True,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[1]",
     folder: Annotated[Path | None, typer.Option(help="Where worlds are kept for the next time.")] = None,
     out: Annotated[Path | None, typer.Option(help="File for the figures, to make a page of.")] = None,
@@ -26,7 +28,7 @@ def bench(
 
     spark_package()
     from nearcast.spark.bench.report import saved, session_of
-    from nearcast.spark.bench.run import measure
+    from nearcast.spark.bench.run import Effort, measure
     from nearcast.spark.bench.world import world
 
     with TemporaryDirectory(prefix="nearcast-bench-") as temporary:
@@ -35,7 +37,8 @@ def bench(
         if only_make:
             return
         keep = (lambda report: saved(report, out)) if out is not None else (lambda _: None)
-        report = measure(master, worlds, rounds=rounds, limit=limit, work=Path(temporary), tell=keep)
+        effort = Effort(rounds, warm, limit, joins)
+        report = measure(master, worlds, effort, work=Path(temporary), tell=keep)
     typer.echo(session_of(report))
 
 

@@ -1,4 +1,5 @@
-"""Who is compared: the embedded engine, `match` on Spark, and two joins that one would write without nearcast.
+"""Who is compared: the embedded engine, `match` on Spark with files and with rows, and two joins that one would write
+without nearcast.
 
 Each reads the posts from the same file and finds all pairs of ids; they are counted.
 """
@@ -19,16 +20,20 @@ from pyspark.sql import functions as F  # noqa: N812
 from nearcast.columns.encoder import TextEncoder
 from nearcast.spark.bench.world import World
 from nearcast.spark.match import match
+from nearcast.spark.message_files import files
 from nearcast.spark.shard import opened
 from nearcast.spark.storage import load_lexicon
+
+ROWS = "replicated, rows through Spark"
+FILES_READ = "replicated, files read by workers"
 
 Frames = Callable[[SparkSession, World], DataFrame]
 
 
 def embedded(world: World, threads: int) -> int:
     """Parquet, texts, terms, pairs, ids: all in this process; as many threads as Spark has cores. The pairs."""
-    file = pq.ParquetFile(world.posts)
-    groups = list(range(file.num_row_groups))
+    opened(str(world.built.folder)).shard(0)  # before threads ask: Python 3.11 cannot read headers of arrays in two
+    groups = list(range(pq.ParquetFile(world.posts).num_row_groups))
     with ThreadPoolExecutor(threads) as pool:
         parts = [
             (world, encoder, groups[i::threads]) for i, encoder in enumerate(_encoders(world.built.folder, threads))
@@ -60,6 +65,11 @@ def _groups(part: tuple[World, TextEncoder, list[int]]) -> int:
 def replicated(spark: SparkSession, world: World) -> DataFrame:
     """The texts, as `embedded` reads them; the file's column of terms is for the joins."""
     return match(spark.read.parquet(str(world.posts)).drop("terms"), world.built)
+
+
+def replicated_files(_: SparkSession, world: World) -> DataFrame:
+    """The same texts, read by the workers."""
+    return match(files(world.posts), world.built)
 
 
 def through_python(spark: SparkSession, world: World) -> DataFrame:
@@ -104,8 +114,8 @@ def join_on_rarest(spark: SparkSession, world: World) -> DataFrame:
     return found.where(complete).select("message_id", "subscription_id")
 
 
-FRAMES: dict[str, Frames] = {
-    "replicated": replicated,
+JOINS: dict[str, Frames] = {
     "sql: join on rarest word": join_on_rarest,
     "sql: join and count": join_and_count,
 }
+FRAMES: dict[str, Frames] = {FILES_READ: replicated_files, ROWS: replicated, **JOINS}

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from nearcast.spark.bench.contestants import FRAMES, Frames, embedded, through_python
+from nearcast.spark.bench.contestants import FILES_READ, FRAMES, JOINS, Frames, embedded, through_python
 from nearcast.spark.bench.cost import Mapped, Spent, mapped, spent
 from nearcast.spark.bench.world import World
 from nearcast.spark.session import session
@@ -25,7 +25,7 @@ from nearcast.spark.stream import ONCE, match_stream, run_stream
 from nearcast.spark.versions import Versions
 
 EMBEDDED = "embedded"
-AS_ROWS = "replicated, a row of Spark's for every pair"
+AS_ROWS = "replicated, files read by workers, a row of Spark's for every pair"
 THROUGH = "Spark alone: the messages to Python and back"
 STREAMED = 1_000_000
 """Subscriptions up to which streams are measured: beyond, batches are mostly the writing of pairs."""
@@ -73,9 +73,17 @@ class Report:
     cases: list[Case]
 
 
-def measure(
-    master: str, worlds: list[World], *, rounds: int, limit: float, work: Path, tell: Callable[[Report], None]
-) -> Report:
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done for a figure."""
+
+    rounds: int = 3  # the median of these
+    warm: int = 3  # rounds before, untimed: Java compiles what it runs often
+    limit: float = 120.0  # seconds after which a contestant is stopped
+    joins: bool = True
+
+
+def measure(master: str, worlds: list[World], effort: Effort, *, work: Path, tell: Callable[[Report], None]) -> Report:
     """Start a session and measure all worlds, the smallest first. `tell` gets the report after each."""
     began = time.perf_counter()
     spark = session(master, settings={"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"})
@@ -85,46 +93,49 @@ def measure(
     functions = [row[0] for row in spark.sql("SHOW FUNCTIONS LIKE 'st_*'").collect()]
     report = Report(master, cores, started, functions, [])
     for world in worlds:
-        report.cases.append(_case(spark, world, cores, rounds, limit, work))
+        report.cases.append(_case(spark, world, cores, effort, work))
         tell(report)
     return report
 
 
-def _case(spark: SparkSession, world: World, cores: int, rounds: int, limit: float, work: Path) -> Case:
-    first = spent(partial(_count, FRAMES["replicated"], spark, world)).wall
+def _case(spark: SparkSession, world: World, cores: int, effort: Effort, work: Path) -> Case:
+    first = spent(partial(_count, FRAMES[FILES_READ], spark, world)).wall
     shard = world.built.folder / "shard-000"
-    figures = compare(spark, world, cores, rounds, limit)
+    figures = compare(spark, world, cores, effort)
     memory = mapped(spark, shard, cores)  # before streams: they end some workers
     return Case(
         world.subscriptions,
         world.messages,
         figures,
-        list(_streams(spark, world, limit, work)) if world.subscriptions <= STREAMED else [],
+        list(_streams(spark, world, effort.limit, work)) if world.subscriptions <= STREAMED else [],
         memory,
         sum(file.stat().st_size for file in shard.rglob("*") if file.is_file()),
         first,
     )
 
 
-def compare(spark: SparkSession, world: World, cores: int, rounds: int, limit: float) -> list[Figure]:
+def compare(spark: SparkSession, world: World, cores: int, effort: Effort) -> list[Figure]:
     """Everybody's answer once, then in turns; AssertionError where somebody finds other pairs."""
+    frames = {name: frame for name, frame in FRAMES.items() if effort.joins or name not in JOINS}
     runs: dict[str, Callable[[], int]] = {EMBEDDED: partial(embedded, world, cores)}
-    runs |= {name: partial(_count, frame, spark, world) for name, frame in FRAMES.items()}
-    answers = {name: limited(spark, limit, run) for name, run in runs.items()}
+    runs |= {name: partial(_count, frame, spark, world) for name, frame in frames.items()}
+    answers = {name: limited(spark, effort.limit, run) for name, run in runs.items()}
     found = {count for count in answers.values() if count is not None}
     if len(found) != 1:
         raise AssertionError(f"contestants disagree: {answers}")
     timed: dict[str, Callable[[], object]] = {name: run for name, run in runs.items() if answers[name] is not None}
-    timed[AS_ROWS] = partial(_discard, FRAMES["replicated"], spark, world)
+    timed[AS_ROWS] = partial(_discard, FRAMES[FILES_READ], spark, world)
     timed[THROUGH] = partial(_discard, through_python, spark, world)
+    for name in [name for name in timed if name not in JOINS] * effort.warm:
+        timed[name]()
     taken: dict[str, list[Spent]] = {name: [] for name in timed}
-    for _ in range(rounds):
+    for _ in range(effort.rounds):
         for name, run in timed.items():
             taken[name].append(spent(run))
             cpu, wall = taken[name][-1]
             print(f"{world.subscriptions:,} {name}: {cpu:.2f} s CPU, {wall:.2f} s wall", file=sys.stderr, flush=True)
-    answers |= {AS_ROWS: answers["replicated"], THROUGH: None}
-    return [_figure(name, answers[name], taken.get(name, []), world.messages, limit) for name in answers]
+    answers |= {AS_ROWS: answers[FILES_READ], THROUGH: None}
+    return [_figure(name, answers[name], taken.get(name, []), world.messages, effort.limit) for name in answers]
 
 
 def _figure(name: str, pairs: int | None, taken: list[Spent], messages: int, limit: float) -> Figure:
