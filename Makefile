@@ -6,11 +6,12 @@ READY  := $(VENV)/.ready
 NODE   := $(BIN)/python web/build.py
 PAGE   := src/nearcast/service/page/index.html
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+DAILY  := $(PYTEST) --ignore=tests/faults --cov --cov-report=
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start dozens of servers, commands and Spark workers: modules are kept compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help demo spark-demo test test-cluster test-compiled test-kafka test-pure test-thorough test-web web wheel check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-faults test-kafka test-pure test-thorough test-web web wheel check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,10 +41,10 @@ test: test-compiled test-pure  ## All tests: compiled, then pure Python; togethe
 	$(BIN)/coverage report --fail-under=95
 
 test-compiled: $(READY)  ## The tests with compiled kernels
-	$(PYTEST) --cov --cov-report=
+	$(DAILY)
 
 test-pure: $(READY)  ## The tests with kernels as plain Python; those of servers and Spark have nothing new to say there
-	NUMBA_DISABLE_JIT=1 $(PYTEST) --cov --cov-append --cov-report= --ignore=tests/service --ignore=tests/spark
+	NUMBA_DISABLE_JIT=1 $(DAILY) --cov-append --ignore=tests/service --ignore=tests/spark
 
 test-web: $(READY)  ## The map page: types, lint, unit tests, and a real Chromium (installed by apt where that is allowed)
 	@$(NODE)
@@ -52,6 +53,9 @@ test-web: $(READY)  ## The map page: types, lint, unit tests, and a real Chromiu
 	@command -v chromium chromium-browser >/dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
 	  >/dev/null 2>&1 || echo "NO CHROMIUM: it is not here and apt cannot install it; the page is not tested in a browser"
 	$(BIN)/python -m pytest -q -rs tests/web/page.py
+
+test-faults: $(READY)  ## Servers killed at any moment, disks that are full: nothing acknowledged is lost
+	$(PYTEST) tests/faults
 
 test-cluster: $(READY)  ## Spark with two executors in processes of their own, one of them killed; drivers killed and started again
 	$(BIN)/python -m pytest -q tests/spark/cluster.py
