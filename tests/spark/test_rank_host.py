@@ -21,7 +21,6 @@ from nearcast.ranking import Window
 from nearcast.spark.ranks import host, tasks
 from nearcast.spark.ranks.cluster import Cluster
 from nearcast.spark.ranks.plan import RankSettings, made
-from nearcast.spark.ranks.sequencer import Sequencer
 from nearcast.spark.ranks.sieve import Found
 from nearcast.spark.ranks.stream import _as_posts
 from nearcast.text import Token
@@ -48,8 +47,7 @@ def _decide(folder: Path, *texts: tuple[str, ...]) -> None:
         Message(f"m{i}", tuple(Token(word, n) for n, word in enumerate(words)), Box(1.0, 1.0, 1.0, 1.0), None)
         for i, words in enumerate(texts)
     ]
-    sequencer = Sequencer(cluster.truth, cluster.plan)
-    sequencer.decide(0, {"w": WISH}, messages)
+    cluster.decide(0, {"w": WISH}, messages)
 
 
 def test_tasks_sift_and_settle_through_a_host(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,3 +38,19 @@ def unit_length(term_from, weights):
         if length > 0.0:
             for p in range(term_from[i], term_from[i + 1]):
                 weights[p] /= length
+
+
+@kernel
+def count_words(word_from, words, term_from, terms, times):
+    """Add to `times`, by term of a row, how often it is among the row's words; words of no term are left out."""
+    for row in range(len(term_from) - 1):
+        for at in range(word_from[row], word_from[row + 1]):
+            low, high = term_from[row], term_from[row + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if terms[middle] < words[at]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < term_from[row + 1] and terms[low] == words[at]:
+                times[low] += 1.0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearcast.columns import MessageBatch
 from nearcast.columns.messages import NOT_A_BOX, NOT_ASCENDING
-from nearcast.columns.seal import bad_boxes, bad_runs, refuse, seal, seal_boxes, seal_runs
+from nearcast.columns.seal import bad_boxes, bad_runs, refuse, seal, seal_boxes, seal_runs, take_runs
 from nearcast.errors import ColumnsError
 from nearcast.idf import Idf
 from nearcast.kernels.rank_scan import unit_length
@@ -119,11 +119,39 @@ class PostColumns:
 
     @classmethod
     def from_values(cls, messages: Sequence[Message], lexicon: Lexicon, idf: Idf) -> PostColumns:
-        """From messages that were checked. New words join the lexicon: a later wish may ask for them."""
-        run_from, run, times = _counted([[token.word for token in m.tokens] for m in messages], lexicon)
+        """From messages that were checked."""
         sides = [(m.place.west, m.place.south, m.place.east, m.place.north) for m in messages]
         ts = np.array([math.nan if m.ts is None else m.ts for m in messages], np.float64)
-        return cls.from_flat(np.array(sides, np.float64).reshape(-1, 4), run_from, run, idf, ts, times)
+        words = [[token.word for token in m.tokens] for m in messages]
+        return cls.from_words(np.array(sides, np.float64).reshape(-1, 4), ts, words, lexicon, idf)
+
+    @classmethod
+    def from_words(
+        cls, boxes: ArrayLike, ts: ArrayLike, texts: Sequence[Sequence[str]], lexicon: Lexicon, idf: Idf
+    ) -> PostColumns:
+        """From the words of each message. New ones join the lexicon: a later wish may ask for them."""
+        run_from, run, times = _counted(texts, lexicon)
+        return cls.from_flat(boxes, run_from, run, idf, ts, times)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PostColumns]) -> PostColumns:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.terms) for part in parts)], dtype=np.int64).tolist()
+        starts = [part.term_from[1:] + n for part, n in zip(parts, before, strict=False)]
+        return cls(
+            np.concatenate([np.zeros((0, 4)), *(p.boxes for p in parts)]),
+            np.concatenate([np.zeros(0), *(p.ts for p in parts)]),
+            np.concatenate([np.zeros(1, np.int64), *starts]),
+            np.concatenate([np.zeros(0, np.int32), *(p.terms for p in parts)]),
+            np.concatenate([np.zeros(0), *(p.weights for p in parts)]),
+        )
+
+    def take(self, rows: NDArray[np.intp]) -> PostColumns:
+        """These rows, in this order."""
+        term_from, positions = take_runs(self.term_from, np.arange(len(self.terms), dtype=np.int32), rows)
+        return PostColumns(self.boxes[rows], self.ts[rows], term_from, self.terms[positions], self.weights[positions])
 
     def cut(self, rows: NDArray[np.bool_]) -> PostColumns:
         """The chosen rows."""

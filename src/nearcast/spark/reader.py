@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from nearcast.columns import MessageBatch
 from nearcast.columns.encoder import TextEncoder
 from nearcast.errors import NearcastError, RowError
-from nearcast.files import MESSAGES, Row
+from nearcast.files import Row
 from nearcast.geo import Space
 from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message
 from nearcast.records import read_message
-from nearcast.spark.edge import Refused, floats, is_raw, ordinary_rows, place_names, refused, rows_of, times
-from nearcast.spark.lines import is_plain, plain_columns
+from nearcast.spark.edge import Refused, floats, place_names, refused, times
+from nearcast.spark.split import Split, split_rows
 from nearcast.text import analyzer
 
 
@@ -44,51 +43,21 @@ class MessageReader:
     def read(self, batch: pa.RecordBatch) -> tuple[list[Posted], list[tuple[int, Refused]]]:
         """Messages in one or two lots, and the rows that are none, with their numbers."""
         lots = _Lots([], [])
-        if is_raw(batch.schema.names):
-            self._read_lines(batch, lots)
-        else:
-            self._read_columns(batch, lots)
+        split = split_rows(batch)
+        if len(split.numbers):
+            self._fast(split, lots)
+        if split.odd:
+            self._slow(split.odd, lots)
         return lots.posted, lots.bad
 
-    def _read_columns(self, batch: pa.RecordBatch, lots: _Lots) -> None:
-        ordinary = ordinary_rows(batch)
-        for is_fast, rows in ((True, np.flatnonzero(ordinary)), (False, np.flatnonzero(~ordinary))):
-            if not len(rows):
-                continue
-            chosen = batch if len(rows) == len(batch) else batch.take(pa.array(rows))
-            if is_fast:
-                self._fast(chosen, rows, partial(_rows_at, chosen), lots)
-            else:
-                self._slow(((int(rows[number]), row) for number, row in rows_of(chosen, MESSAGES)), lots)
-
-    def _read_lines(self, batch: pa.RecordBatch, lots: _Lots) -> None:
-        """JSON is parsed line by line; of ordinary records the texts go to the encoder together."""
-        plain: list[tuple[int, Row]] = []
-        others: list[tuple[int, Row]] = []
-        for number, row in rows_of(batch, MESSAGES):
-            (plain if row.record is not None and is_plain(row.record) else others).append((number, row))
-        if plain:
-            rows = [row for _, row in plain]
-            numbers = np.array([number for number, _ in plain], np.intp)
-            self._fast(
-                plain_columns([row.record or {} for row in rows]), numbers, lambda at: [rows[i] for i in at], lots
-            )
-        if others:
-            self._slow(others, lots)
-
-    def _fast(
-        self,
-        chosen: pa.RecordBatch,
-        rows: NDArray[np.intp],
-        at: Callable[[Sequence[int]], Iterable[Row]],
-        lots: _Lots,
-    ) -> None:
+    def _fast(self, split: Split, lots: _Lots) -> None:
+        chosen, rows = split.ordinary, split.numbers
         places = np.stack([floats(chosen[name]) for name in place_names(chosen)], axis=1)
         messages, kept, rejected = self._encoder.encode(chosen["text"], places)
         ids = chosen["id"] if len(kept) == len(chosen) else chosen["id"].take(pa.array(kept))
         lots.posted.append(Posted(messages, ids, times(chosen)[kept], rows[kept]))
         if rejected:
-            wrong = at([r.row for r in rejected])
+            wrong = split.rows_at([r.row for r in rejected])
             for row, (number, reason) in zip(wrong, rejected, strict=True):
                 lots.bad.append((int(rows[number]), refused(row, reason)))
 
@@ -113,8 +82,3 @@ class _Lots(NamedTuple):
 
     posted: list[Posted]
     bad: list[tuple[int, Refused]]
-
-
-def _rows_at(batch: pa.RecordBatch, numbers: Sequence[int]) -> Iterator[Row]:
-    for _, row in rows_of(batch.take(pa.array(numbers)), MESSAGES):
-        yield row

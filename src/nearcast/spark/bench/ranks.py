@@ -24,8 +24,9 @@ from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import plane
 from nearcast.ranking import PostColumns, Ranker, Spread, Window, WishColumns
 from nearcast.spark.ranks import host
-from nearcast.spark.ranks.intake import CHANGES, messages_of, wishes_of
+from nearcast.spark.ranks.intake import CHANGES, wishes_of
 from nearcast.spark.ranks.plan import RankPlan, RankSettings
+from nearcast.spark.ranks.posts import PostReader
 from nearcast.spark.ranks.stream import FOLDER, RankReport, rank_stream, run_wish_changes
 from nearcast.spark.ranks.trial import TrialSpec, world_of
 from nearcast.spark.read import read, read_stream
@@ -184,10 +185,10 @@ def embedded(spec: TrialSpec, files: Files, threads: int, planned: Path) -> list
     """With the words and weights of the plan that Spark made. Rows are read by the same rules."""
     plan, lexicon = RankPlan.load(planned / "plan"), load_lexicon(planned)
     settings = RankSettings(Window(count=spec.window), bounds=files.bounds, wish_ids="long", message_ids="long")
+    reader = PostReader(settings, lexicon, plan.idf)
 
     def posts(file: Path) -> PostColumns:
-        messages, _ = messages_of(pq.read_table(file).to_batches(), settings)
-        return PostColumns.from_values(messages, lexicon, plan.idf)
+        return reader.read(pq.read_table(file).to_batches())[0].columns
 
     ranker = Spread([_ranker(settings) for _ in range(threads)])
     first, *batches = sorted(files.posts.iterdir())

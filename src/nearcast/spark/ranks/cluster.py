@@ -11,6 +11,7 @@ import numpy as np
 from nearcast.model import Id, Message, Wish
 from nearcast.spark.ranks.machine import Machine
 from nearcast.spark.ranks.plan import RankPlan
+from nearcast.spark.ranks.posts import Posts
 from nearcast.spark.ranks.sequencer import Sequencer
 from nearcast.spark.ranks.shard import Shard, Told
 from nearcast.spark.ranks.sieve import Found
@@ -46,7 +47,8 @@ class Cluster:
         self.shards[number] = Shard(self.machine, number)
 
     def decide(self, batch: int, wishes: Mapping[Id, Wish | None], messages: Sequence[Message]) -> None:
-        self.sequencer.decide(batch, wishes, messages)
+        told, plan = self.sequencer, self.plan
+        told.decide(batch, wishes, Posts.from_values(messages, told.lexicon, plan.idf, plan.settings.message_ids))
 
     def run(self, batch: int) -> tuple[list[Told], Sent]:
         """A batch that was decided: the changes by shard."""

@@ -1,4 +1,4 @@
-"""Rows to messages and wishes, on the driver; and the place where changes of wishes wait for the next batch."""
+"""Rows to wishes, on the driver; and the place where changes of wishes wait for the next batch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from nearcast.errors import NearcastError, RowError
-from nearcast.files import MESSAGES, RANKED_WISHES, Role
-from nearcast.model import Id, Message, Wish
-from nearcast.records import read_id, read_message, read_wish
+from nearcast.files import RANKED_WISHES, Role
+from nearcast.model import Id, Wish
+from nearcast.records import read_id, read_wish
 from nearcast.spark.edge import Refused, refused, rows_of
 from nearcast.spark.ranks.plan import RankSettings
 from nearcast.spark.read import columns_of
@@ -22,29 +22,6 @@ from nearcast.spark.versions import OPERATION, operation_of
 from nearcast.text import analyzer
 
 CHANGES = Role("changes", (OPERATION, *RANKED_WISHES.columns), (("id",),))
-
-
-def read_messages(rows: DataFrame, settings: RankSettings) -> tuple[list[Message], list[Refused]]:
-    """In the order in which Spark gives them."""
-    return messages_of(rows.toArrow().to_batches(), settings)
-
-
-def messages_of(batches: Iterable[pa.RecordBatch], settings: RankSettings) -> tuple[list[Message], list[Refused]]:
-    space, analysis = settings.space, analyzer(settings.analyzer)
-    messages: list[Message] = []
-    bad: list[Refused] = []
-    for batch in batches:
-        for _, row in rows_of(batch, MESSAGES):
-            try:
-                if row.record is None:
-                    raise RowError(row.reason)
-                message = read_message(row.record, space, analysis)
-                if settings.window.seconds is not None and message.ts is None:
-                    raise RowError("ts: nothing given; a window of seconds needs the time of every message")
-                messages.append(message)
-            except NearcastError as error:
-                bad.append(refused(row, str(error)))
-    return messages, bad
 
 
 def read_wishes(rows: DataFrame, settings: RankSettings) -> tuple[dict[Id, Wish | None], list[Refused]]:

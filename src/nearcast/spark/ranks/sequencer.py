@@ -10,14 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from nearcast import snapshot
 from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message, Wish
-from nearcast.ranking import PostColumns, WishColumns
+from nearcast.model import Id, Wish
+from nearcast.ranking import WishColumns
 from nearcast.spark.edge import Refused
 from nearcast.spark.ranks.plan import RankPlan
+from nearcast.spark.ranks.posts import Posts, id_array
 from nearcast.spark.ranks.truth import Segment, Truth, WishChange, discard
 from nearcast.spark.storage import texts_from_arrays, texts_to_arrays
 
@@ -28,8 +28,8 @@ class Sequencer:
     def __init__(self, truth: Truth, plan: RankPlan, words: Sequence[str] = ()) -> None:
         self._truth, self._plan = truth, plan
         self._settings = plan.settings
-        self._lexicon = Lexicon(plan.settings.analyzer)
-        self._lexicon.intern_all(words)
+        self.lexicon = Lexicon(plan.settings.analyzer)
+        self.lexicon.intern_all(words)
         self._numbers: dict[Id, int] = {}  # of live wishes
         self._next_wish = 0
         self._next_message = 0
@@ -37,6 +37,7 @@ class Sequencer:
         self.late = 0
         self.taken: set[str] = set()  # names of inbox files that earlier batches took up
         self._recover()
+        self._n_words = len(self.lexicon)  # that are on storage
 
     def _recover(self) -> None:
         self._truth.sweep()
@@ -44,7 +45,7 @@ class Sequencer:
         last = done[-1] if done else -1
         for batch in self._truth.numbers("words"):
             if batch <= last:
-                self._lexicon.intern_all(self._words(batch))
+                self.lexicon.intern_all(self._words(batch))
         for batch in self._truth.numbers("wishes"):
             if batch <= last:
                 self._follow(WishChange.load(self._truth.wishes(batch)))
@@ -72,38 +73,40 @@ class Sequencer:
         self,
         batch: int,
         wishes: Mapping[Id, Wish | None],
-        messages: Sequence[Message],
+        posts: Posts,
         sources: Sequence[str] = (),
         bad: Sequence[Refused] = (),
     ) -> int:
-        """Write what the batch is: wishes that come (an id that is there is replaced) or go (None), and messages.
-        `sources` are the names of the files that the wishes came from, `bad` the rows that are neither.
+        """Write what the batch is: wishes that come (an id that is there is replaced) or go (None), and messages, with
+        terms of `lexicon`. `sources` are the names of the files that the wishes came from, `bad` the rows that are
+        neither.
 
         Returns how many messages were late: older than one of an earlier batch, in a window of time. Within a
         batch, they come in the order of their times.
         """
-        kept = self._in_time(messages)
-        known = len(self._lexicon)
+        kept = self._in_time(posts)
         change = self._change(wishes, sources)
-        columns = PostColumns.from_values(kept, self._lexicon, self._plan.idf)
-        segment = Segment(self._next_message, columns, _ids([m.id for m in kept]))
-        late = len(messages) - len(kept)
+        segment = Segment(self._next_message, kept.columns, kept.ids)
+        late = len(posts) - len(kept)
         self._truth.take_in(batch, {"late": late, "rejected": [list(row) for row in bad]})
-        self._save_words(batch, known)
+        self._save_words(batch)
         discard(self._truth.wishes(batch))
         if change is not None:
             change.save(self._truth.wishes(batch), self._settings.wish_ids)
             self._follow(change)
         segment.save(self._truth.segment(batch), self._settings.message_ids)
         self._next_message = segment.last
+        self._n_words = len(self.lexicon)
         self.late += late
         return late
 
-    def _in_time(self, messages: Sequence[Message]) -> list[Message]:
+    def _in_time(self, posts: Posts) -> Posts:
         if self._settings.window.seconds is None:
-            return list(messages)
-        kept = sorted((m for m in messages if m.ts is not None and m.ts >= self._now), key=lambda m: m.ts or 0.0)
-        self._now = max(self._now, kept[-1].ts or 0.0) if kept else self._now
+            return posts
+        ts = posts.columns.ts
+        order = np.argsort(ts, kind="stable")
+        kept = posts.take(order[ts[order] >= self._now])
+        self._now = float(kept.columns.ts.max(initial=self._now))
         return kept
 
     def _change(self, wishes: Mapping[Id, Wish | None], sources: Sequence[str]) -> WishChange | None:
@@ -111,17 +114,12 @@ class Sequencer:
         come = [wish for wish in wishes.values() if wish is not None]
         if not come and not len(gone) and not sources:
             return None
-        columns = WishColumns.from_values(come, self._lexicon, self._plan.idf)
-        return WishChange(self._next_wish, columns, _ids([wish.id for wish in come]), gone, tuple(sources))
+        columns = WishColumns.from_values(come, self.lexicon, self._plan.idf)
+        ids = id_array([wish.id for wish in come], self._settings.wish_ids)
+        return WishChange(self._next_wish, columns, ids, gone, tuple(sources))
 
-    def _save_words(self, batch: int, known: int) -> None:
+    def _save_words(self, batch: int) -> None:
         discard(self._truth.folder / "words" / f"{batch:08d}")
-        new = [self._lexicon.word(term) for term in range(known, len(self._lexicon))]
+        new = [self.lexicon.word(term) for term in range(self._n_words, len(self.lexicon))]
         if new:
             snapshot.save(self._truth.folder / "words" / f"{batch:08d}", texts_to_arrays("word", new), {})
-
-
-def _ids(ids: Sequence[Id]) -> pa.Array:
-    if ids and all(isinstance(identity, int) for identity in ids):
-        return pa.array(ids, pa.int64())
-    return pa.array([str(identity) for identity in ids], pa.large_string())

@@ -22,12 +22,13 @@ from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import Space, earth
 from nearcast.idf import Idf
 from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message, Wish
+from nearcast.model import Id, Wish
 from nearcast.ranking import PostColumns, Window, WishColumns
 from nearcast.spark.build import id_kind, parallelism
 from nearcast.spark.edge import Refused
-from nearcast.spark.ranks.intake import Inbox, read_messages, read_wishes
+from nearcast.spark.ranks.intake import Inbox, read_wishes
 from nearcast.spark.ranks.plan import RankPlan, RankSettings, made
+from nearcast.spark.ranks.posts import PostReader
 from nearcast.spark.ranks.sequencer import Sequencer
 from nearcast.spark.ranks.tasks import settled
 from nearcast.spark.ranks.truth import BASE_EVERY, Truth
@@ -135,6 +136,7 @@ class _Driver:
     sink: Sink
     on_batch: Callable[[RankReport], None] | None
     _sequencer: Sequencer | None = field(default=None, init=False)
+    _reader: PostReader | None = field(default=None, init=False)
 
     def run(self, rows: DataFrame, batch: int) -> None:
         begun = time.perf_counter()
@@ -156,10 +158,11 @@ class _Driver:
         """Rows that were rejected, and how many messages were late: as the first try has written it down."""
         first, refused = self._prepare(truth)
         assert self._sequencer is not None
+        assert self._reader is not None
         if not self._sequencer.is_decided(batch):
-            messages, bad = read_messages(columns_of(rows, MESSAGES, "messages"), self.settings)
+            posts, bad = self._reader.read(columns_of(rows, MESSAGES, "messages").toArrow().to_batches())
             names, coming, wrong = Inbox(self.folder).waiting(self.settings, self._sequencer.taken)
-            self._sequencer.decide(batch, first | coming, messages, names, bad + refused + wrong)
+            self._sequencer.decide(batch, first | coming, posts, names, bad + refused + wrong)
         told = truth.intake(batch)
         return [Refused(*row) for row in told["rejected"]], told["late"]
 
@@ -176,6 +179,7 @@ class _Driver:
         plan = RankPlan.load(self.folder / "plan")
         words = load_lexicon(self.folder).to_arrow()["word"].to_pylist()
         self._sequencer = Sequencer(truth, plan, words)
+        self._reader = PostReader(self.settings, self._sequencer.lexicon, plan.idf)
         return first, bad
 
 
@@ -186,15 +190,15 @@ def _check_begun(folder: Path, settings: RankSettings) -> None:
 
 def _make_plan(folder: Path, settings: RankSettings, wishes: list[Wish], sample: DataFrame | None) -> None:
     lexicon, idf = Lexicon(settings.analyzer), Idf()
-    messages: list[Message] = []
+    posts: PostColumns | None = None
     if sample is not None:
-        messages, _ = read_messages(columns_of(sample, MESSAGES, "sample"), settings)
-        for message in messages:
-            terms = set(lexicon.intern_all(token.word for token in message.tokens))
-            lexicon.count(np.fromiter(terms, np.int32, len(terms)), 1)
+        rows = columns_of(sample, MESSAGES, "sample").toArrow().to_batches()
+        counted = PostReader(settings, lexicon, idf).read(rows)[0].columns
+        lexicon.count(counted.terms, len(counted))
         idf = Idf(lexicon.idf(), float(np.log1p(max(1, lexicon.messages))))
+        posts = PostReader(settings, lexicon, idf).read(rows)[0].columns
     columns = WishColumns.from_values(wishes, lexicon, idf)
-    posts = PostColumns.from_values(messages, lexicon, idf) if messages else _as_posts(columns)
+    posts = posts if posts is not None and len(posts) else _as_posts(columns)
     folder.mkdir(parents=True, exist_ok=True)
     save_lexicon(folder, lexicon)
     made(settings, columns, posts, idf).save(folder / "plan")
