@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from nearcast import records
 from nearcast.columns import MessageBatch, Rejected, encoder
 from nearcast.columns.encoder import Encoded, TextEncoder, from_texts
+from nearcast.columns.texts import TextColumn
 from nearcast.columns.wordtable import LexiconTable
 from nearcast.errors import ColumnsError, NearcastError
 from nearcast.geo import Space, earth, plane, point
@@ -316,6 +317,31 @@ def test_rejected_rows_and_places_of_several_boxes_in_one_batch() -> None:
     found = from_texts(given_texts, places, lexicon)
     assert_same(found, slow(given_texts, places, lexicon))
     assert found[0].terms_once().tolist() == [0, 2, 0, 1, 2, 0]
+
+
+# -- new words -----------------------------------------------------------------------------------------
+
+
+def learned(given_texts: Sequence[Any], lexicon: Lexicon) -> set[str]:
+    before = {lexicon.word(term) for term in range(len(lexicon))}
+    TextEncoder(lexicon).learn(TextColumn.of(given_texts))
+    return {lexicon.word(term) for term in range(len(lexicon))} - before
+
+
+@given(st.lists(texts | st.none(), min_size=1))
+@example(["ﷺ" * 400 + " one #two", "longer " * 900])
+def test_words_are_learned_as_the_analyzer_has_them(given_texts: list[str | None]) -> None:
+    lexicon = knowing([text for text in given_texts if text is not None])
+    known = {lexicon.word(term) for term in range(len(lexicon))}
+    said = {text: set(analyzer().words(text)) - known for text in given_texts if text is not None}
+    found = learned(given_texts, lexicon)
+    assert found <= set().union(*said.values())
+    plain = [words for text, words in said.items() if text.isascii()]
+    assert found >= set().union(*plain)
+
+
+def test_nothing_is_learned_where_words_are_stemmed() -> None:
+    assert learned(["running late"], Lexicon("english")) == set()
 
 
 # -- values -----------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_a_folder_that_is_removed_and_begun_anew_is_another_one(folder: Path) ->
     shutil.rmtree(folder)
     _decide(folder, ("rain",), ("jazz",))
     _, _, second, _ = held.answer("settle", 0, 0, Found.none())
-    assert (first, second) == (["m0", "m2"], ["m1"])
+    assert (first.to_pylist(), second.to_pylist()) == (["m0", "m2"], ["m1"])
 
 
 def test_a_process_is_started_for_whoever_asks_first_and_ended(folder: Path) -> None:

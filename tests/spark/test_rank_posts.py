@@ -18,8 +18,10 @@ from nearcast.model import Message
 from nearcast.ranking import PostColumns, Window
 from nearcast.ranking.encoder import PostEncoder
 from nearcast.records import read_message
+from nearcast.spark.ranks.ids import id_array, looked_up
 from nearcast.spark.ranks.plan import RankSettings
 from nearcast.spark.ranks.posts import NO_TIME, PostReader, Posts
+from nearcast.spark.storage import IdKind
 from nearcast.text import analyzer
 from tests.spark.records import XS, YS
 
@@ -143,3 +145,14 @@ def test_known_words_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) ->
     assert (kept.tolist(), rejected) == ([0, 1, 2], [])
     assert _by_word(again, lexicon) == _by_word(first, lexicon)
     assert _by_word(again, lexicon)[0] == pytest.approx({"jazz": 2 / 5**0.5, "tonight": 1 / 5**0.5})
+
+
+@pytest.mark.parametrize("kind", ["long", "string"])
+def test_ids_are_found_by_number_in_any_order(kind: IdKind) -> None:
+    parts = [id_array(ids, kind) for ids in ([7, 8, 9], [], [1, 2], [5])]
+    numbers = np.array([12, -1, 10, 14, 15, 10, 13, -1, 11])
+    found = looked_up(parts, np.array([10, 13, 13, 15]), numbers)
+    wanted = [9, None, 7, 2, 5, 7, 1, None, 8]
+    assert found.to_pylist() == [one if one is None or kind == "long" else str(one) for one in wanted]
+    assert looked_up(parts, np.array([10, 13, 13, 15]), np.array([-1, -1])).to_pylist() == [None, None]
+    assert looked_up([], np.zeros(0, np.int64), np.zeros(0, np.int64)).to_pylist() == []

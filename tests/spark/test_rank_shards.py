@@ -135,7 +135,7 @@ class Play:
         book = self.cluster.machine.book(self.batch)
         found: dict[tuple[int, int], set] = {}
         for told in parts:
-            ids = book.ids(told.wish)
+            ids = book.ids(told.wish).to_pylist()
             columns = (told.seq, told.entered, told.message, told.because)
             for identity, seq, entered, message, because in zip(ids, *(c.tolist() for c in columns), strict=True):
                 assert seq == self.told[identity] + 1  # no change is lost or told twice

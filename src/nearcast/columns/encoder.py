@@ -19,10 +19,11 @@ from nearcast.columns.messages import MessageBatch
 from nearcast.columns.places import are_ordinary, seal_places, with_boxes
 from nearcast.columns.seal import Rejected
 from nearcast.columns.texts import TextColumn
+from nearcast.columns.unknown import doubled, room_for, scratch, unknown_words
 from nearcast.columns.wordtable import LexiconTable
 from nearcast.errors import NearcastError
 from nearcast.geo import Box, Space, earth
-from nearcast.kernels.folding import BEHIND, DONE, FULL, LONG, UNREAD
+from nearcast.kernels.folding import DONE, FULL, LONG, UNREAD
 from nearcast.kernels.refine import WordOrder
 from nearcast.kernels.tokens import Texts, Tokens, tokenise
 from nearcast.lexicon import Lexicon
@@ -74,6 +75,12 @@ class TextEncoder:
         rejected = [Rejected(row, rows.rejected[row]) for row in sorted(rows.rejected)]
         return _batch(tokens, rows.places, kept, boxes), kept, rejected
 
+    def learn(self, texts: TextColumn) -> None:
+        """Words that the lexicon does not have join it, but for those of texts that only the analyzer can read."""
+        if self.lexicon.analyzer == COMPILED:
+            self._table.follow()
+            self.lexicon.intern_all(unknown_words(texts, self._characters, self._table, MAX_TEXT))
+
     def from_values(self, messages: Sequence[Message]) -> MessageBatch:
         """What `MessageBatch.from_values` gives, by kernels where all words are those of texts not read yet."""
         if len(messages) >= FEW and all(map(self._can_read, messages)):
@@ -91,8 +98,8 @@ class TextEncoder:
         """The words of all rows, none for those rejected before or now."""
         self._table.follow()
         texts = Texts(rows.column.data, rows.column.text_from, rows.served())
-        tokens = _room(len(rows.column), len(texts.data) // BYTES_PER_WORD)
-        folded = _scratch(int(np.diff(texts.text_from).max(initial=0)))
+        tokens = room_for(len(rows.column), len(texts.data) // BYTES_PER_WORD)
+        folded = scratch(int(np.diff(texts.text_from).max(initial=0)))
         longest = MAX_TEXT if self.lexicon.analyzer == COMPILED else -1
         row, table, seed = 0, self._table.arrays, self._table.seed
         while True:
@@ -100,9 +107,9 @@ class TextEncoder:
             if why == DONE:
                 return tokens
             if why == FULL:
-                tokens = _doubled(tokens)
+                tokens = doubled(tokens)
             elif why == LONG:
-                folded = _scratch(2 * len(folded))
+                folded = scratch(2 * len(folded))
             elif why == UNREAD:
                 self._characters.read(rows.column.readable(row))
             else:
@@ -116,7 +123,7 @@ class TextEncoder:
         distinct = sorted({term for term in terms if term >= 0})
         low, high = int(tokens.word_from[row]), int(tokens.term_from[row])
         while low + len(terms) > len(tokens.words):
-            tokens = _doubled(tokens)
+            tokens = doubled(tokens)
         tokens.words[low : low + len(terms)] = terms
         tokens.positions[low : low + len(terms)] = [token.position for token in words]
         tokens.terms[high : high + len(distinct)] = distinct
@@ -180,21 +187,3 @@ def _batch(
     order = WordOrder(word_from, words, positions)
     batch = MessageBatch(places[kept], term_from, terms, None, len(kept), order)
     return with_boxes(batch, np.searchsorted(kept, list(boxes)), list(boxes.values())) if boxes else batch
-
-
-def _room(rows: int, words: int) -> Tokens:
-    starts = np.zeros((2, rows + 1), np.int64)
-    runs = np.empty((3, words), np.int32)
-    return Tokens(starts[0], runs[0], runs[1], starts[1], runs[2])
-
-
-def _doubled(tokens: Tokens) -> Tokens:
-    words, positions, terms = (
-        np.resize(run, 2 * len(run) + 2) for run in (tokens.words, tokens.positions, tokens.terms)
-    )
-    return tokens._replace(words=words, positions=positions, terms=terms)
-
-
-def _scratch(size: int) -> NDArray[np.uint16]:
-    """For a folded text of this many bytes and what may be read behind it."""
-    return np.zeros(size + BEHIND, np.uint16)

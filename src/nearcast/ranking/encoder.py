@@ -25,8 +25,8 @@ Encoded = tuple[PostColumns, NDArray[np.intp], list[Rejected]]
 class PostEncoder:
     """Turns texts and places into messages of a window. Words that are new join the lexicon.
 
-    Kernels know the words that the lexicon had before the call. A text with another one is read by the analyzer:
-    each word of a text counts for its length, and a later wish may ask for it.
+    All of them must: each word of a text counts for its length, and a later wish may ask for it. Texts that kernels
+    cannot read are read by the analyzer, if there is a new word in them.
     """
 
     def __init__(self, lexicon: Lexicon, idf: Idf, space: Space = earth) -> None:
@@ -38,6 +38,7 @@ class PostEncoder:
         """Row i is texts[i] at places[i] (lon, lat or a box), posted at ts[i] or, if that is NaN, at no known time."""
         column = TextColumn.of(texts)
         sides = seal_places(places, len(column))
+        self._encoder.learn(column)
         batch, kept, rejected = self._encoder.encode(texts, sides)
         boxes = (sides if sides.shape[1] == 4 else np.tile(sides, 2))[kept]
         unread = _with_holes(batch)

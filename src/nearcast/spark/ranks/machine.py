@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.model import Id
+from nearcast.spark.ranks.ids import looked_up
 from nearcast.spark.ranks.plan import RankPlan
 from nearcast.spark.ranks.truth import Segment, ShardState, Truth, WishBook, WishChange
 
@@ -61,19 +61,12 @@ class Machine:
         assert window.seconds is not None
         return bool(segment.columns.ts.max(initial=-np.inf) <= newest - window.seconds)
 
-    def message_ids(self, numbers: NDArray[np.int64]) -> list[Id | None]:
-        """Of messages in the window, or that left it with the batch at hand; None for a negative number."""
+    def message_ids(self, numbers: NDArray[np.int64]) -> pa.Array:
+        """Of messages in the window, or that left it with the batch at hand; null for a negative number."""
         with self._lock:
             segments = sorted(self._segments.values(), key=lambda segment: segment.first)
         firsts = np.array([segment.first for segment in segments], np.int64)
-        where = np.searchsorted(firsts, numbers, side="right") - 1
-        found: list[Any] = [None] * len(numbers)
-        for at in np.unique(where[numbers >= 0]).tolist():
-            chosen = np.flatnonzero((where == at) & (numbers >= 0))
-            ids = segments[at].ids.take(pa.array(numbers[chosen] - segments[at].first)).to_pylist()
-            for place, identity in zip(chosen.tolist(), ids, strict=True):
-                found[place] = identity
-        return found
+        return looked_up([segment.ids for segment in segments], firsts, numbers)
 
     def forget(self, before: int) -> None:
         """Segments whose messages are all older than this number."""

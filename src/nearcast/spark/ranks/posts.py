@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from nearcast.errors import NearcastError, RowError
 from nearcast.idf import Idf
 from nearcast.lexicon import Lexicon
-from nearcast.model import Id, Message
+from nearcast.model import Message
 from nearcast.ranking import PostColumns
 from nearcast.ranking.encoder import PostEncoder
 from nearcast.records import read_message
 from nearcast.spark.edge import Refused, floats, place_names, refused, times
+from nearcast.spark.ranks.ids import id_array
 from nearcast.spark.ranks.plan import RankSettings
 from nearcast.spark.split import Split, split_rows
 from nearcast.spark.storage import IdKind
@@ -49,14 +50,6 @@ class Posts:
     def take(self, rows: NDArray[np.intp]) -> Posts:
         """These rows, in this order."""
         return Posts(self.columns.take(rows), self.ids.take(pa.array(rows)))
-
-
-def id_array(ids: Sequence[Id] | pa.Array, kind: IdKind) -> pa.Array:
-    if isinstance(ids, pa.Array):
-        return ids.cast(pa.int64() if kind == "long" else pa.large_string())
-    if kind == "long":
-        return pa.array(ids, pa.int64())
-    return pa.array([str(identity) for identity in ids], pa.large_string())
 
 
 class PostReader:

@@ -16,8 +16,9 @@ from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Wish
 from nearcast.ranking import WishColumns
 from nearcast.spark.edge import Refused
+from nearcast.spark.ranks.ids import id_array
 from nearcast.spark.ranks.plan import RankPlan
-from nearcast.spark.ranks.posts import Posts, id_array
+from nearcast.spark.ranks.posts import Posts
 from nearcast.spark.ranks.truth import Segment, Truth, WishChange, discard
 from nearcast.spark.storage import texts_from_arrays, texts_to_arrays
 

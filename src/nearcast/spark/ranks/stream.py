@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -34,7 +35,7 @@ from nearcast.spark.ranks.tasks import settled
 from nearcast.spark.ranks.truth import BASE_EVERY, Truth
 from nearcast.spark.read import columns_of
 from nearcast.spark.sinks import Sink
-from nearcast.spark.storage import bounds_of, load_lexicon, save_lexicon
+from nearcast.spark.storage import REJECTED, bounds_of, load_lexicon, save_lexicon
 
 FOLDER = "rankings"
 
@@ -211,7 +212,8 @@ def _as_posts(wishes: WishColumns) -> PostColumns:
 
 
 def _rejected(spark: SparkSession, bad: list[Refused]) -> DataFrame:
-    return spark.createDataFrame([tuple(row) for row in bad], "reason string, source string")
+    """A table of Arrow, so that it takes no job to see whether there are any."""
+    return spark.createDataFrame(pa.Table.from_pylist([row._asdict() for row in bad], REJECTED))
 
 
 def _report(truth: Truth, settings: RankSettings, batch: int, late: int, rejected: int, seconds: float) -> RankReport:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from nearcast.model import Id
 from nearcast.spark.ranks import host
 from nearcast.spark.ranks.plan import RankSettings
+from nearcast.spark.ranks.shard import Told
 from nearcast.spark.ranks.sieve import Found
 
 _SIFTED = "owner int, row int, wish long, score double"
@@ -80,18 +79,18 @@ def _settle(
 
 
 def _rows(
-    settings: RankSettings, told: Any, wishes: list[Id], messages: list[Id], because: list[Id | None]
+    settings: RankSettings, told: Told, wishes: pa.Array, messages: pa.Array, because: pa.Array
 ) -> pa.RecordBatch:
     kinds = {"string": pa.string(), "long": pa.int64()}
-    message = kinds[settings.message_ids]
+    wish, message = kinds[settings.wish_ids], kinds[settings.message_ids]
     return pa.record_batch(
         {
-            "wish_id": pa.array(wishes, kinds[settings.wish_ids]),
+            "wish_id": wishes.cast(wish),
             "edition": pa.array(told.wish),
             "seq": pa.array(told.seq),
-            "operation": pa.array(np.where(told.entered, "enter", "leave").tolist(), pa.string()),
-            "message_id": pa.array(messages, message),
+            "operation": pa.array(["leave", "enter"]).take(pa.array(told.entered.astype(np.int8))),
+            "message_id": messages.cast(message),
             "score": pa.array(told.score),
-            "because_of": pa.array(because, message),
+            "because_of": because.cast(message),
         }
     )

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from nearcast import snapshot
 from nearcast.columns.seal import take_runs
-from nearcast.model import Id
 from nearcast.ranking import PostColumns, WishColumns
+from nearcast.spark.ranks.ids import looked_up
 from nearcast.spark.storage import IdKind, ids_from_arrays, ids_to_arrays
 
 BASE_EVERY = 32
@@ -192,16 +192,9 @@ class WishBook:
         """The wishes of these ascending numbers."""
         return joined_wishes([taken(part.columns, rows) for part, rows in self._rows(numbers)])
 
-    def ids(self, numbers: NDArray[np.int64]) -> list[Id]:
+    def ids(self, numbers: NDArray[np.int64]) -> pa.Array:
         """In the order of the numbers."""
-        found: list[Id] = [""] * len(numbers)
-        order = np.argsort(numbers, kind="stable")
-        at = 0
-        for part, rows in self._rows(numbers[order]):
-            for identity in part.ids.take(pa.array(rows)).to_pylist():
-                found[int(order[at])] = identity
-                at += 1
-        return found
+        return looked_up([part.ids for part in self._parts], np.array(self._firsts, np.int64), numbers)
 
     def _rows(self, numbers: NDArray[np.int64]) -> list[tuple[WishChange, NDArray[np.int64]]]:
         part = np.searchsorted(np.array(self._firsts, np.int64), numbers, side="right") - 1
