@@ -9,6 +9,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from nearcast.errors import NearcastError
 from nearcast.ranking import Window
 from nearcast.spark import ONCE, BatchReport, FileSink, Versions, build, match, run_stream, session
 from nearcast.spark.ranks import host
+from nearcast.spark.sinks import Parts
 from tests.spark import records
 from tests.spark.conftest import SHORT_LIVED
 from tests.spark.test_match import POSTS, TRUTH, WISHES, frame
@@ -89,18 +91,31 @@ def test_a_killed_executor_loses_and_repeats_nothing(spark: Any, tmp_path: Path)
     assert [report.messages for report in reports] == [len(POSTS)] * 3
 
 
+@dataclass(frozen=True)
+class DeadlyParts(Parts):
+    """The executor is killed when a shard is written; once."""
+
+    flag: str
+
+    def put(self, name: str, rows: pa.RecordBatch) -> None:
+        Parts.put(self, name, rows)
+        for _ in _kills_executor_once(self.flag, iter([rows, rows])):
+            continue
+
+
 class DeadlySink(FileSink):
     """In batch 1 an executor is killed when its first shard is settled; perhaps with the host of shards."""
 
     flag = ""
     host_of: Path | None = None
 
-    def write(self, pairs: Any, rejected: Any, batch: int) -> None:
-        if batch == 1:
-            pairs = pairs.mapInArrow(partial(_kills_executor_once, self.flag), pairs.schema)
-            if self.host_of is not None:
-                os.kill(host.ask(self.host_of, "ping"), signal.SIGKILL)
-        super().write(pairs, rejected, batch)
+    def parts(self, batch: int) -> Parts | None:
+        parts = FileSink.parts(self, batch)
+        if parts is None or batch != 1:
+            return parts
+        if self.host_of is not None:
+            os.kill(host.ask(self.host_of, "ping"), signal.SIGKILL)
+        return DeadlyParts(parts.folder, self.flag)
 
 
 @pytest.mark.parametrize(("distribution", "host_dies"), [("hash", False), ("prefix", True)])

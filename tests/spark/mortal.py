@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.ranking import Window
 from nearcast.spark import ONCE, FileSink, rank_stream, read, read_stream, session
 from nearcast.spark.ranks import stream, truth
+from nearcast.spark.sinks import Parts
 from tests.spark.conftest import SHORT_LIVED
 
 POINTS = ("numbered", "decided", "halfway", "written", "finished", "cleaning")
@@ -26,10 +27,15 @@ def die() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def _dies_after_a_shard(group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield batch
-        os.killpg(group, signal.SIGKILL)
+@dataclass(frozen=True)
+class MortalParts(Parts):
+    """The driver dies when a shard is written."""
+
+    group: int
+
+    def put(self, name: str, rows: pa.RecordBatch) -> None:
+        Parts.put(self, name, rows)
+        os.killpg(self.group, signal.SIGKILL)
 
 
 class MortalSink(FileSink):
@@ -38,10 +44,14 @@ class MortalSink(FileSink):
     point = ""
     batch = -1
 
-    def write(self, pairs: Any, rejected: Any, batch: int) -> None:
-        if (self.point, self.batch) == ("halfway", batch):
-            pairs = pairs.mapInArrow(partial(_dies_after_a_shard, os.getpgrp()), pairs.schema)
-        super().write(pairs, rejected, batch)
+    def parts(self, batch: int) -> Parts | None:
+        parts = FileSink.parts(self, batch)
+        assert parts is not None
+        is_time = (self.point, self.batch) == ("halfway", batch)
+        return MortalParts(parts.folder, os.getpgrp()) if is_time else parts
+
+    def close(self, rejected: Any, batch: int) -> None:
+        FileSink.close(self, rejected, batch)
         if (self.point, self.batch) == ("written", batch):
             die()
 
@@ -52,7 +62,7 @@ def _mortal(point: str, batch: int) -> None:
     if point == "numbered":  # wishes and words of the batch are there, its messages are not
         _before(truth.Segment, "save", lambda _, path, *__: path.name == f"{batch:08d}")
     elif point == "decided":
-        _before(stream, "settled", lambda *given: given[-1] == batch)
+        _before(stream, "write_settled", lambda *given: given[-2] == batch)
     elif point == "finished":  # Spark does not know yet
         _before(stream, "_clean", lambda _, done: done == batch)
     elif point == "cleaning":  # the first file of what is removed is gone

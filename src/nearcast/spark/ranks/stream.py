@@ -31,10 +31,10 @@ from nearcast.spark.ranks.intake import Inbox, read_wishes
 from nearcast.spark.ranks.plan import RankPlan, RankSettings, made
 from nearcast.spark.ranks.posts import PostReader
 from nearcast.spark.ranks.sequencer import Sequencer
-from nearcast.spark.ranks.tasks import settled
+from nearcast.spark.ranks.tasks import settled, write_settled
 from nearcast.spark.ranks.truth import BASE_EVERY, Truth
 from nearcast.spark.read import columns_of
-from nearcast.spark.sinks import Sink
+from nearcast.spark.sinks import PartSink, Sink
 from nearcast.spark.storage import REJECTED, bounds_of, load_lexicon, save_lexicon
 
 FOLDER = "rankings"
@@ -146,14 +146,21 @@ class _Driver:
             return
         bad, late = self._decided(truth, rows, batch)
         spark = rows.sparkSession
-        changes = settled(spark, self.folder, self.settings, batch)
-        self.sink.write(changes, _rejected(spark, bad), batch)
+        self._hand_over(spark, _rejected(spark, bad), batch)
         report = _report(truth, self.settings, batch, late, len(bad), time.perf_counter() - begun)
         truth.finish(batch, asdict(report))
         truth.forget_intake(batch)
         _clean(truth, batch)
         if self.on_batch is not None:
             self.on_batch(report)
+
+    def _hand_over(self, spark: SparkSession, rejected: DataFrame, batch: int) -> None:
+        sink = self.sink
+        if isinstance(sink, PartSink) and (parts := sink.parts(batch)) is not None:
+            write_settled(spark, self.folder, self.settings, batch, parts)
+            sink.close(rejected, batch)
+        else:
+            sink.write(settled(spark, self.folder, self.settings, batch), rejected, batch)
 
     def _decided(self, truth: Truth, rows: DataFrame, batch: int) -> tuple[list[Refused], int]:
         """Rows that were rejected, and how many messages were late: as the first try has written it down."""

@@ -15,6 +15,7 @@ from nearcast.spark.ranks import host
 from nearcast.spark.ranks.plan import RankSettings
 from nearcast.spark.ranks.shard import Told
 from nearcast.spark.ranks.sieve import Found
+from nearcast.spark.sinks import Parts
 
 _SIFTED = "owner int, row int, wish long, score double"
 _MARK = -1  # in `row`: not a candidate; `score` says how many messages a sieve looked at
@@ -22,16 +23,27 @@ _MARK = -1  # in `row`: not a candidate; `score` says how many messages a sieve 
 
 def settled(spark: SparkSession, folder: Path, settings: RankSettings, batch: int) -> DataFrame:
     """The changes of a batch that was decided."""
-    shards = spark.range(0, settings.shards, 1, settings.shards)
-    if settings.is_sifted:
-        found = shards.mapInArrow(partial(_sift, folder, settings.shards, batch), _SIFTED)
-        shards = found.repartitionById(settings.shards, F.col("owner"))
     wish, message = settings.wish_ids, settings.message_ids  # both are names of Spark's types
     schema = (
         f"wish_id {wish}, edition long, seq long, operation string, message_id {message}, score double, "
         f"because_of {message}"
     )
-    return shards.mapInArrow(partial(_settle, folder, settings, batch), schema)
+    return _sifted(spark, folder, settings, batch).mapInArrow(partial(_settle, folder, settings, batch), schema)
+
+
+def write_settled(spark: SparkSession, folder: Path, settings: RankSettings, batch: int, parts: Parts) -> None:
+    """The same, put into parts by the workers."""
+    found = _sifted(spark, folder, settings, batch)
+    found.mapInArrow(partial(_settle_into, parts, folder, settings, batch), "shard int").collect()
+
+
+def _sifted(spark: SparkSession, folder: Path, settings: RankSettings, batch: int) -> DataFrame:
+    """Numbers of shards, or what sieves found for them."""
+    shards = spark.range(0, settings.shards, 1, settings.shards)
+    if not settings.is_sifted:
+        return shards
+    found = shards.mapInArrow(partial(_sift, folder, settings.shards, batch), _SIFTED)
+    return found.repartitionById(settings.shards, F.col("owner"))
 
 
 def _sift(folder: Path, shards: int, batch: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,6 +72,22 @@ def _sift(folder: Path, shards: int, batch: int, batches: Iterable[pa.RecordBatc
 def _settle(
     folder: Path, settings: RankSettings, batch: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    for _, rows in _changes(folder, settings, batch, batches):
+        yield rows
+
+
+def _settle_into(
+    parts: Parts, folder: Path, settings: RankSettings, batch: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for shard, rows in _changes(folder, settings, batch, batches):
+        parts.put(f"{shard:03d}", rows)
+        yield pa.record_batch({"shard": pa.array([shard], pa.int32())})
+
+
+def _changes(
+    folder: Path, settings: RankSettings, batch: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """By shard."""
     by_owner: dict[int, list[Found]] = {}
     looked_at: dict[int, int] = {}
     for rows in batches:
@@ -75,7 +103,7 @@ def _settle(
             by_owner.setdefault(shard, []).append(Found(row[chosen], wish[chosen], score[chosen]))
     for shard, parts in by_owner.items():
         found = Found(*(np.concatenate(column) for column in zip(Found.none(), *parts, strict=True)))
-        yield _rows(settings, *host.ask(folder, "settle", batch, shard, found, looked_at.get(shard)))
+        yield shard, _rows(settings, *host.ask(folder, "settle", batch, shard, found, looked_at.get(shard)))
 
 
 def _rows(
