@@ -11,7 +11,7 @@ DAILY  := $(PYTEST) --ignore=tests/faults --cov --cov-report=
 unexport PYTHONDONTWRITEBYTECODE  # tests start dozens of servers, commands and Spark workers: modules are kept compiled
 
 .DEFAULT_GOAL := help
-.PHONY: help demo spark-demo test test-cluster test-compiled test-faults test-kafka test-pure test-thorough test-web web wheel check format bench serve clean
+.PHONY: help demo spark-demo test test-cluster test-compiled test-faults test-kafka test-pipeline test-pure test-thorough test-web web wheel check format bench serve clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ test-cluster: $(READY)  ## Spark with two executors in processes of their own, o
 
 test-kafka: $(READY)  ## Spark and the service with a Kafka broker of its own, which comes from Maven Central, once
 	$(BIN)/python -m pytest -q tests/spark/kafka.py tests/service/kafka.py
+
+test-pipeline: $(READY)  ## The example of a declarative pipeline of Spark's, in processes of its own
+	$(BIN)/python -m pytest -q tests/spark/pipeline.py
 
 test-thorough: $(READY)  ## The laws on new random worlds every time (EXAMPLES=500 of each by default)
 	HYPOTHESIS_PROFILE=thorough NEARCAST_EXAMPLES=$(or $(EXAMPLES),500) $(PYTEST) tests/test_laws.py tests/test_encoder.py tests/test_rank_laws.py tests/test_move_laws.py

@@ -8,7 +8,17 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from nearcast.files import MESSAGES
 from nearcast.spark.build import Built, build, id_kind, parallelism
@@ -67,7 +77,7 @@ def outcome(
         routed = given.mapInArrow(partial(route_batches, job), _routed_schema(given))
         placed = routed.repartitionById(manifest.shards, F.col(SHARD))
         found = placed.mapInArrow(partial(match_routed, job), outcome_schema(job))
-    return _limited(found) if manifest.limited else found
+    return _limited(found, job) if manifest.limited else found
 
 
 def workers_read(messages: DataFrame | MessageFiles, subscriptions: Built) -> bool:
@@ -102,19 +112,20 @@ def rejected_of(found: DataFrame) -> DataFrame:
     return found.where(F.col("reason").isNotNull()).select("reason", "source")
 
 
-def outcome_schema(job: Job) -> str:
-    names = {"string": "string", "int64": "long", "double": "double"}
-    names |= {f"list<item: {name}>": f"array<{kind}>" for name, kind in names.items()}
-    return ", ".join(f"{field.name} {names[str(field.type)]}" for field in job.schema())
+def outcome_schema(job: Job) -> StructType:
+    """As a value, not as text, which Java would have to read first."""
+    kinds: dict[str, DataType] = {"string": StringType(), "int64": LongType(), "double": DoubleType()}
+    kinds |= {f"list<item: {name}>": ArrayType(kind) for name, kind in kinds.items()}
+    return StructType([StructField(field.name, kinds[str(field.type)]) for field in job.schema()])
 
 
 def _routed_schema(rows: DataFrame) -> StructType:
     return StructType([*rows.schema.fields, StructField(SHARD, IntegerType()), StructField(SENT, BinaryType())])
 
 
-def _limited(found: DataFrame) -> DataFrame:
+def _limited(found: DataFrame, job: Job) -> DataFrame:
     """Of a subscription that wants at most n events the first n: by time (none is earliest), then by id."""
-    others = [name for name in found.columns if name not in (WANTED, "_most")]
+    others = [name for name in job.schema().names if name not in (WANTED, "_most")]
     each = found.select(
         *others, F.inline_outer(F.arrays_zip(F.col(WANTED).alias("wanted"), F.col("_most").alias("most")))
     )

@@ -8,6 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, DoubleType, StringType, StructField, StructType
 
 from nearcast.files import MESSAGES
 from nearcast.geo import Space, earth
@@ -16,7 +17,8 @@ from nearcast.spark.read import columns_of
 from nearcast.spark.storage import Settings, bounds_of
 from nearcast.spark.words import SCHEMA, words_of
 
-_NAMES = {"string": "string", "double": "double", "list<item: string>": "array<string>"}
+_KINDS = {"string": StringType(), "double": DoubleType(), "list<item: string>": ArrayType(StringType())}
+_CLEANED = StructType([StructField(field.name, _KINDS[str(field.type)]) for field in SCHEMA])
 CELLS = 16
 HEAVIEST = 50
 
@@ -27,8 +29,7 @@ def cleaned(messages: DataFrame, *, space: Space = earth, analyzer: str = "unico
     A message has no reason; a row that is none has nothing but a reason and its source.
     """
     settings = Settings(analyzer, bounds_of(space))
-    schema = ", ".join(f"{field.name} {_NAMES[str(field.type)]}" for field in SCHEMA)
-    return columns_of(messages, MESSAGES, "messages").mapInArrow(partial(_words, settings), schema)
+    return columns_of(messages, MESSAGES, "messages").mapInArrow(partial(_words, settings), _CLEANED)
 
 
 def _words(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
