@@ -18,10 +18,10 @@ from nearcast.geo import Box
 from nearcast.idf import Idf
 from nearcast.lexicon import Lexicon
 from nearcast.model import Message, Wish
-from nearcast.ranking import PostColumns, Window, WishColumns
+from nearcast.ranking import Changes, PostColumns, Window, WishColumns
 from nearcast.spark.ranks.cluster import Cluster
 from nearcast.spark.ranks.plan import DISTRIBUTIONS, RankPlan, RankSettings, made
-from nearcast.spark.ranks.shard import FIRST_RESULT
+from nearcast.spark.ranks.told import FIRST_RESULT, told_order
 from nearcast.text import Token
 from tests.ranked_worlds import SQUARE, WORDS, Step, Stream, flat_streams
 
@@ -215,3 +215,14 @@ def test_segments_that_left_the_window_are_not_kept_mapped(tmp_path: Path, monke
     play.run()
     assert play.batch > 10
     assert len(play.cluster.machine._segments) <= 5  # the window's, that of the batch, and what left with it
+
+
+@pytest.mark.parametrize("steps", [[FIRST_RESULT], [70, 71, 75], [FIRST_RESULT, 2**40, 2**40 + 9_999], []])
+def test_changes_are_numbered_by_wish_step_and_score(steps: list[int]) -> None:
+    chance = np.random.default_rng(3)
+    n = 400 * bool(steps)
+    because = chance.choice(np.array([*steps, 0], np.int64)[: max(1, len(steps))], n)
+    slot, entered = chance.integers(0, 12, n).astype(np.int32), chance.random(n) < 0.5
+    changes = Changes(np.zeros(n, np.int32), slot, chance.permutation(n), entered, chance.integers(0, 3, n) / 2)
+    wanted = np.lexsort((-changes.seq, -changes.score, entered, because, slot))
+    assert told_order(changes, because).tolist() == wanted.tolist()

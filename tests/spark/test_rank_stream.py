@@ -22,8 +22,8 @@ from nearcast.ranking import Window
 from nearcast.records import read_message, read_wish
 from nearcast.spark import ONCE, FileSink, RankReport, Sink, rank_stream, read, read_stream, run_wish_changes
 from nearcast.spark.bench import ranks as bench
+from nearcast.spark.bench.trial import TrialSpec
 from nearcast.spark.ranks import host
-from nearcast.spark.ranks.trial import TrialSpec
 from nearcast.text import analyzer
 from tests.spark.test_stream import finished, write_lines
 from tests.worlds import WORDS

@@ -17,7 +17,7 @@ from nearcast.errors import NearcastError
 if TYPE_CHECKING:  # heavy: loaded when a command runs
     from nearcast.spark import RankReport, Sink
     from nearcast.spark.bench.ranks import LiveResult
-    from nearcast.spark.ranks.trial import TrialResult
+    from nearcast.spark.bench.trial import TrialResult
 
 Checkpoint = Annotated[Path, typer.Option(help="Folder for progress and truth, the same at every start.")]
 
@@ -114,13 +114,15 @@ def rank_bench(
     live: Annotated[str, typer.Option(help="Distributions on a real Spark, by commas.")] = "hash",
     live_window: Annotated[int, typer.Option(min=1, help="Messages, on a real Spark.")] = 100_000,
     live_batch: Annotated[int, typer.Option(min=1, help="Messages of a micro-batch.")] = 10_000,
+    live_batches: Annotated[int, typer.Option(min=1, help="Micro-batches that are measured.")] = 4,
+    live_warm: Annotated[int, typer.Option(min=0, help="Micro-batches before them: Java gets faster.")] = 4,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures there.")] = None,
 ) -> None:
     """Compare distributions over simulated shards (copies, messages sent, balance, refills), and a real Spark with
     the embedded ranker on the same cores."""
     try:
         from nearcast.spark.bench.ranks import measure
-        from nearcast.spark.ranks.trial import TrialSpec, compare
+        from nearcast.spark.bench.trial import TrialSpec, compare
     except ImportError as error:
         raise NearcastError(f"Spark is not installed ({error}); `pip install 'nearcast[spark]'` does it") from None
     low, high = (int(n) for n in keywords.split(","))
@@ -133,7 +135,7 @@ def rank_bench(
     results = compare(simulated, cases, tell) if cases else []
     if results:
         Console().print(_table(results))
-    real = TrialSpec(data, wishes, live_window, live_batch, batches=4, keywords=(low, high))
+    real = TrialSpec(data, wishes, live_window, live_batch, live_batches, live_warm, keywords=(low, high))
     lives: list[LiveResult] = []
     if _parts(cores):
         with TemporaryDirectory(prefix="nearcast-rank-bench-") as work:

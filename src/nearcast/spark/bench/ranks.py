@@ -23,12 +23,12 @@ from nearcast.errors import NearcastError
 from nearcast.files import MESSAGES, RANKED_WISHES
 from nearcast.geo import plane
 from nearcast.ranking import PostColumns, Ranker, Spread, Window, WishColumns
+from nearcast.spark.bench.trial import TrialSpec, world_of
 from nearcast.spark.ranks import host
 from nearcast.spark.ranks.intake import CHANGES, wishes_of
 from nearcast.spark.ranks.plan import RankPlan, RankSettings
 from nearcast.spark.ranks.posts import PostReader
 from nearcast.spark.ranks.stream import FOLDER, RankReport, rank_stream, run_wish_changes
-from nearcast.spark.ranks.trial import TrialSpec, world_of
 from nearcast.spark.read import read, read_stream
 from nearcast.spark.session import session
 from nearcast.spark.sinks import FileSink

@@ -13,8 +13,9 @@ from nearcast.spark.ranks.machine import Machine
 from nearcast.spark.ranks.plan import RankPlan
 from nearcast.spark.ranks.posts import Posts
 from nearcast.spark.ranks.sequencer import Sequencer
-from nearcast.spark.ranks.shard import Shard, Told
+from nearcast.spark.ranks.shard import Shard
 from nearcast.spark.ranks.sieve import Found
+from nearcast.spark.ranks.told import Told
 from nearcast.spark.ranks.truth import Truth
 
 

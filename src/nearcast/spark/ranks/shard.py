@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +13,8 @@ from nearcast.ranking import Changes
 from nearcast.spark.ranks.machine import Machine
 from nearcast.spark.ranks.owner import Owner
 from nearcast.spark.ranks.sieve import Found, Sieve
+from nearcast.spark.ranks.told import FIRST_RESULT, Told, told_order
 from nearcast.spark.ranks.truth import BASE_EVERY, ShardState, WishChange
-
-FIRST_RESULT = -1
-"""The step of what a new wish finds in the window."""
-
-
-class Told(NamedTuple):
-    """Changes of a batch: of which wish, the how manieth of it, which message, and which message brought it."""
-
-    wish: NDArray[np.int64]
-    seq: NDArray[np.int64]
-    entered: NDArray[np.bool_]
-    message: NDArray[np.int64]  # number in the stream
-    score: NDArray[np.float64]
-    because: NDArray[np.int64]  # number in the stream, or FIRST_RESULT
 
 
 class Sifting:
@@ -164,12 +151,10 @@ class Shard:
         return Candidates(rows[first].astype(np.int32), slots[first], scores[first])
 
     def _numbered(self, parts: list[tuple[Changes, NDArray[np.int64]]]) -> Told:
-        """By wish. In a step first those that leave, then those that enter, the best first: an order that does not
-        depend on what is in buffers, so that every try gives the same numbers."""
         columns = zip(Changes.none(), *(changes for changes, _ in parts), strict=True)
         every = Changes(*(np.concatenate(column) for column in columns))
         because = np.concatenate([np.zeros(0, np.int64), *(because for _, because in parts)])
-        order = np.lexsort((-every.seq, -every.score, every.entered, because, every.slot))
+        order = told_order(every, because)
         slot = every.slot[order]
         new = np.flatnonzero(np.diff(slot, prepend=-1))
         counts = np.diff(new, append=len(slot))

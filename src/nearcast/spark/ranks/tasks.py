@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from nearcast.spark.ranks import host
 from nearcast.spark.ranks.plan import RankSettings
-from nearcast.spark.ranks.shard import Told
 from nearcast.spark.ranks.sieve import Found
+from nearcast.spark.ranks.told import Told
 from nearcast.spark.sinks import Parts
 
 _SIFTED = "owner int, row int, wish long, score double"
