@@ -45,8 +45,8 @@ class PartSink(Protocol):
     def parts(self, batch: int) -> Parts | None:
         """Where the parts of the batch go, or None: use `write`."""
 
-    def close(self, rejected: DataFrame, batch: int) -> None:
-        """All parts are there."""
+    def close(self, rejected: DataFrame | None, batch: int) -> None:
+        """All parts are there; None: nothing was rejected, and nobody has to ask Spark whether there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class FileSink:
         folder.mkdir(parents=True)
         return Parts(folder)
 
-    def close(self, rejected: DataFrame, batch: int) -> None:
+    def close(self, rejected: DataFrame | None, batch: int) -> None:
         _put_in_place(Path(self.path), batch)
-        if not rejected.isEmpty():
+        if rejected is not None and not rejected.isEmpty():
             _save(rejected, self.rejected, "json", batch)
             _put_in_place(self.rejected, batch)
 

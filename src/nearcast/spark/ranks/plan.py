@@ -115,8 +115,8 @@ class RankPlan:
         """Of all terms of the wishes, those in a loose prefix (definition 12).
 
         A message that shares only the terms behind the prefix has a cosine of at most their length (its own vector
-        has length one; the paper adds the terms' greatest weights, which is never less), and at best lies at the
-        point itself. If even that is below the threshold, nobody needs to look at it.
+        has length one), and at best lies at the point itself. If even that is below the threshold, nobody needs to
+        look at it. The paper adds the terms' greatest weights in messages, which saves hardly a copy more.
         """
         if self.settings.distribution == "keyword":
             return np.ones(len(wishes.terms), np.bool_)

@@ -146,7 +146,7 @@ class _Driver:
             return
         bad, late = self._decided(truth, rows, batch)
         spark = rows.sparkSession
-        self._hand_over(spark, _rejected(spark, bad), batch)
+        self._hand_over(spark, bad, batch)
         report = _report(truth, self.settings, batch, late, len(bad), time.perf_counter() - begun)
         truth.finish(batch, asdict(report))
         truth.forget_intake(batch)
@@ -154,13 +154,13 @@ class _Driver:
         if self.on_batch is not None:
             self.on_batch(report)
 
-    def _hand_over(self, spark: SparkSession, rejected: DataFrame, batch: int) -> None:
+    def _hand_over(self, spark: SparkSession, bad: list[Refused], batch: int) -> None:
         sink = self.sink
         if isinstance(sink, PartSink) and (parts := sink.parts(batch)) is not None:
             write_settled(spark, self.folder, self.settings, batch, parts)
-            sink.close(rejected, batch)
+            sink.close(_rejected(spark, bad) if bad else None, batch)
         else:
-            sink.write(settled(spark, self.folder, self.settings, batch), rejected, batch)
+            sink.write(settled(spark, self.folder, self.settings, batch), _rejected(spark, bad), batch)
 
     def _decided(self, truth: Truth, rows: DataFrame, batch: int) -> tuple[list[Refused], int]:
         """Rows that were rejected, and how many messages were late: as the first try has written it down."""
