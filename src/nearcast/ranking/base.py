@@ -128,6 +128,7 @@ class Ranker(ABC):
         """
         store, table = self.store, self.table
         wants = table.wants
+        store.shelves.follow(store.posts, self._state)  # the last batch may have brought most of the window
         slots = slots[np.lexsort((wants.points[slots, 0], wants.terms[wants.term_from[slots]]))]
         rank_settle.begin(
             table.wants,
@@ -177,7 +178,6 @@ class Ranker(ABC):
             self.table.buffers, self.table.calendar(self.store.head), live, self.table.notes, self._state
         )
         rank_settle.pass_over(self.store.posts, len(kept), self._state, self._space)
-        self.store.shelves.follow(self.store.posts, self._state)
         if len(live):
             self._begin(live)
             self._moved(live)
