@@ -199,6 +199,22 @@ def test_a_window_that_is_loaded_is_one_that_arrived(name: str, window: Window, 
     assert _as_set(loaded.arrive(posts[-1])) == _as_set(slow.arrive(posts[-1]))
 
 
+@every_ranker
+def test_new_wishes_find_a_batch_that_just_arrived_on_shelves(name: str) -> None:
+    """Or each of them would read all of its messages."""
+    wishes, posts = _large(*((40, 200) if PURE else (500, 400)), 7)
+    ranker, slow = (ranking.create(each, Window(count=300), plane(0, 0, 1, 1)) for each in (name, "scan"))
+    assert isinstance(ranker, ranking.Ranker)
+    ranker.seal_from(16)
+    for each in (ranker, slow):
+        each.arrive(posts[0])
+    assert ranker.store.shelves.sizes() == []
+    slots = [each.subscribe(wishes).tolist() for each in (ranker, slow)]
+    assert sum(ranker.store.shelves.sizes()) == min(300, len(posts[0]))
+    for ours, other in zip(*slots, strict=True):
+        assert ranker.ranking(ours).seq.tolist() == slow.ranking(other).seq.tolist()
+
+
 @kernel
 def _walk(away, width, rise):  # type: ignore[no-untyped-def]
     return rank_refill.steps_to_the_cliff(away, width, rise)
