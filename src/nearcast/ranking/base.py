@@ -118,7 +118,6 @@ class Ranker(ABC):
         slots = self.table.add(columns, rooms)
         if len(slots):
             self._make_heap()
-            self.store.shelves.follow(self.store.posts, self._state)  # a large batch may have come since
             self._begin(slots)
             self._add(slots)
         return slots
