@@ -37,7 +37,7 @@ SMALL = 16_384  # entries: up to here the index is built anew when it has double
 SAMPLE = 100_000  # boxes that the frame is chosen from
 LEAST_ROOM = 4096
 LAYOUT, NO_LAYOUT = 3, np.zeros(1)  # of the arrays in a snapshot; the first one had no number
-PART = 2048  # subscriptions that the table takes in, or forgets, in one turn
+PART = 1024  # subscriptions that the table takes in, or forgets, in one turn
 CHUNK = 128  # entries changed in one turn: after `load` each may meet several pages of a file for the first time
 ALLOWED = {
     "leaf": (2, LANES),

@@ -113,9 +113,9 @@ def rejected_of(found: DataFrame) -> DataFrame:
 
 
 def outcome_schema(job: Job) -> StructType:
-    """As a value, not as text, which Java would have to read first."""
+    """As a value, not as text, which Java would have to read first. No id in a list is null: Java need not ask."""
     kinds: dict[str, DataType] = {"string": StringType(), "int64": LongType(), "double": DoubleType()}
-    kinds |= {f"list<item: {name}>": ArrayType(kind) for name, kind in kinds.items()}
+    kinds |= {f"list<item: {name}>": ArrayType(kind, containsNull=False) for name, kind in kinds.items()}
     return StructType([StructField(field.name, kinds[str(field.type)]) for field in job.schema()])
 
 

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from nearcast.columns.encoder import TextEncoder
 from nearcast.spark.bench.world import World
-from nearcast.spark.match import match
+from nearcast.spark.match import count_of, outcome, pairs_of
 from nearcast.spark.message_files import files
-from nearcast.spark.shard import opened
+from nearcast.spark.shard import WANTED, opened
 from nearcast.spark.storage import load_lexicon
 
 ROWS = "replicated, rows through Spark"
@@ -64,12 +64,17 @@ def _groups(part: tuple[World, TextEncoder, list[int]]) -> int:
 
 def replicated(spark: SparkSession, world: World) -> DataFrame:
     """The texts, as `embedded` reads them; the file's column of terms is for the joins."""
-    return match(spark.read.parquet(str(world.posts)).drop("terms"), world.built)
+    return outcome(spark.read.parquet(str(world.posts)).drop("terms"), world.built)
 
 
 def replicated_files(_: SparkSession, world: World) -> DataFrame:
     """The same texts, read by the workers."""
-    return match(files(world.posts), world.built)
+    return outcome(files(world.posts), world.built)
+
+
+def as_rows(spark: SparkSession, world: World) -> DataFrame:
+    """A row for every pair instead of a list for every message."""
+    return pairs_of(replicated_files(spark, world))
 
 
 def through_python(spark: SparkSession, world: World) -> DataFrame:
@@ -80,6 +85,11 @@ def through_python(spark: SparkSession, world: World) -> DataFrame:
 
 def _untouched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
+
+
+def count(found: DataFrame) -> int:
+    """How many pairs there are, as rows or in lists."""
+    return int(found.agg(count_of()).collect()[0][0]) if WANTED in found.columns else found.count()
 
 
 def _sides(spark: SparkSession, world: World) -> tuple[DataFrame, DataFrame]:

@@ -33,12 +33,13 @@ _HEAD = """# On Spark
 
 Made by `nearcast spark bench` and `bench-page`. Generated tweets (6 to 20 words), subscriptions with 1 to 5 words
 in boxes of 1e-4 to 1e-2 of the space, as in the other suites. Everybody reads the same Parquet file and finds all
-pairs of ids, which are counted; counts are compared before anything is timed. *embedded* is the engine in one
-process, with as many threads as Spark has cores. *replicated* is `match` with an index in every worker: with *files
-read by workers* Spark only says which rows of the file a task takes; with *rows through Spark* it reads them and
-hands them to Python. In both, lists of ids go back to Spark, which counts the pairs. CPU is that of all processes
-(driver, Java, Python workers); a figure is the median of the rounds, after rounds that are not timed. *stopped*: not
-done within the limit, so its ratio is a lower bound."""
+pairs of ids. They are counted and the counts compared before anything is timed; timed is finding them, into Spark's
+sink that drops every row. *embedded* is the engine in one process, with as many threads as Spark has cores.
+*replicated* is `match` with an index in every worker: with *files read by workers* Spark only says which rows of the
+file a task takes; with *rows through Spark* it reads them and hands them to Python. In both, a row for each message
+with the list of ids goes back to Spark. CPU is that of all processes (driver, Java, Python workers); a figure is the
+median of the rounds, after rounds that are not timed. *stopped*: not done within the limit, so its ratio is a
+lower bound."""
 
 
 def _session(told: dict[str, Any]) -> str:

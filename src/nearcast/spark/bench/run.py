@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from nearcast.spark.bench.contestants import FILES_READ, FRAMES, JOINS, Frames, embedded, through_python
+from nearcast.spark.bench.contestants import FILES_READ, FRAMES, JOINS, Frames, as_rows, count, embedded, through_python
 from nearcast.spark.bench.cost import Mapped, Spent, mapped, spent
 from nearcast.spark.bench.world import World
 from nearcast.spark.session import session
@@ -123,9 +123,10 @@ def compare(spark: SparkSession, world: World, cores: int, effort: Effort) -> li
     found = {count for count in answers.values() if count is not None}
     if len(found) != 1:
         raise AssertionError(f"contestants disagree: {answers}")
-    timed: dict[str, Callable[[], object]] = {name: run for name, run in runs.items() if answers[name] is not None}
-    timed[AS_ROWS] = partial(_discard, FRAMES[FILES_READ], spark, world)
-    timed[THROUGH] = partial(_discard, through_python, spark, world)
+    frames = {name: frame for name, frame in frames.items() if answers[name] is not None}
+    frames |= {AS_ROWS: as_rows, THROUGH: through_python}
+    timed: dict[str, Callable[[], object]] = {EMBEDDED: runs[EMBEDDED]}
+    timed |= {name: partial(_discard, frame, spark, world) for name, frame in frames.items()}
     for name in [name for name in timed if name not in JOINS] * effort.warm:
         timed[name]()
     taken: dict[str, list[Spent]] = {name: [] for name in timed}
@@ -172,7 +173,7 @@ def limited(spark: SparkSession, limit: float, run: Callable[[], int]) -> int | 
 
 
 def _count(frame: Frames, spark: SparkSession, world: World) -> int:
-    return frame(spark, world).count()
+    return count(frame(spark, world))
 
 
 def _discard(frame: Frames, spark: SparkSession, world: World) -> None:
