@@ -101,6 +101,7 @@ class Strata(EntryIndex):
 
     def insert(self, columns: SubscriptionColumns) -> NDArray[np.int32]:
         with self._changing:
+            self.table.check(columns)
             is_anew = self._is_made_anew(len(columns.boxes))
             with self._turns.writing:
                 claimed = self.table.claim(columns)

@@ -138,13 +138,13 @@ class EntryTable:
             raise CatalogueError(f"more than {MOST_TERMS:,} terms in one index: use several (shards)")
 
     def append(self, columns: SubscriptionColumns) -> Added:
+        self.check(columns)
         added = self.claim(columns)
         self.fill(columns, added)
         return added
 
     def claim(self, columns: SubscriptionColumns) -> Added:
-        """Numbers for all of the columns; until `fill` they are as good as free."""
-        self.check(columns)
+        """Numbers for all of the columns, which were checked; until `fill` they are as good as free."""
         self.space = columns.space
         if columns.owner is not None and not self._several:
             self._tell_slots_apart()
