@@ -86,25 +86,24 @@ def test_an_error_inside_ends_the_turn() -> None:
 
 
 def test_a_writer_lets_those_in_that_waited_before_it_writes_again() -> None:
-    """Turn after turn without a pause: a reader gets in after one of them, not when it is lucky."""
-    turns, written, stop = Turns(), [0], threading.Event()
-    seen: list[int] = []
+    turns, order = Turns(), []
 
-    def write() -> None:
-        while not stop.is_set():
-            with turns.writing:
-                written[0] += 1
-                time.sleep(0.002)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    for _ in range(50):
-        before = written[0]
+    def read() -> None:
         with turns.reading:
-            seen.append(written[0] - before)
-    stop.set()
-    writer.join(60)
-    assert max(seen) <= 2
+            order.append("read")
+
+    turns.begin_writing()
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    while turns._waiting < len(readers):
+        time.sleep(0.001)
+    turns.end_writing()
+    with turns.writing:  # at once: none of them may have woken up yet
+        order.append("write")
+    for reader in readers:
+        reader.join(60)
+    assert order == ["read", "read", "read", "write"]
     assert turns.inside == []
 
 
