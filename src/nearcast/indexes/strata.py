@@ -203,7 +203,7 @@ class Strata(EntryIndex):
         needed = np.zeros(2, dtype=np.int64)
         strata_build.room_needed(self._arrays.view, ends, needed)
         self._arrays.make_room(int(needed[0]), int(needed[1]))
-        stack = np.empty((256, 2), dtype=np.int64)
+        stack = _new_stack()
         opened = np.empty(strata_build.MAX_LEVELS, dtype=np.int64)
         strata_build.lay_out(self._arrays.view, ends, *into, self._place, stack, opened)
         terms = reserved(np.zeros(0, dtype=np.int32), len(entries.terms))
@@ -240,7 +240,7 @@ class Strata(EntryIndex):
         strata_insert.insert(view, self.entries, nothing, 0, self._weights, self._frame, self._place)
         strata_remove.remove(view, self.entries, nothing, self._place)
         strata_classes.split_terms(view, nothing, nothing)
-        strata_classes.entries_of_list(view, 0, np.empty((256, 2), dtype=np.int64), nothing)
+        strata_classes.entries_of_list(view, 0, _new_stack(), nothing)
 
     def _insert(self, numbers: NDArray[np.int64]) -> None:
         entries, done = self.entries, 0
@@ -289,7 +289,7 @@ class Strata(EntryIndex):
         """The entries of several terms in the list of a term that is not split."""
         view = self._arrays.view
         found = np.empty(self.table.n_entries, dtype=np.int64)
-        stack = np.empty((256, 2), dtype=np.int64)
+        stack = _new_stack()
         lst = 2 * int(view.rows[term]) + MORE
         return found[: strata_classes.entries_of_list(view, lst, stack, found)].copy()
 
@@ -379,6 +379,11 @@ class Strata(EntryIndex):
         self._n_weights = len(self._weights)
         self._framed = int(arrays["framed"][0])
         self._seen = strata_cost.Expected(*map(float, arrays["seen"]))
+
+
+def _new_stack() -> NDArray[np.int64]:
+    """Room to walk a tree: branches that wait, each with its level."""
+    return np.empty((256, 2), dtype=np.int64)
 
 
 def _checked(options: dict[str, int]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from nearcast.lexicon import Lexicon
 from nearcast.model import Id, Message
 from nearcast.records import read_message
 from nearcast.spark.edge import Refused, floats, place_names, refused, times
-from nearcast.spark.split import Split, split_rows
+from nearcast.spark.row_kinds import RowKinds, told_apart
 from nearcast.text import analyzer
 
 
@@ -43,21 +43,21 @@ class MessageReader:
     def read(self, batch: pa.RecordBatch) -> tuple[list[Posted], list[tuple[int, Refused]]]:
         """Messages in one or two lots, and the rows that are none, with their numbers."""
         lots = _Lots([], [])
-        split = split_rows(batch)
-        if len(split.numbers):
-            self._fast(split, lots)
-        if split.odd:
-            self._slow(split.odd, lots)
+        kinds = told_apart(batch)
+        if len(kinds.numbers):
+            self._fast(kinds, lots)
+        if kinds.odd:
+            self._slow(kinds.odd, lots)
         return lots.posted, lots.bad
 
-    def _fast(self, split: Split, lots: _Lots) -> None:
-        chosen, rows = split.ordinary, split.numbers
+    def _fast(self, kinds: RowKinds, lots: _Lots) -> None:
+        chosen, rows = kinds.ordinary, kinds.numbers
         places = np.stack([floats(chosen[name]) for name in place_names(chosen)], axis=1)
         messages, kept, rejected = self._encoder.encode(chosen["text"], places)
         ids = chosen["id"] if len(kept) == len(chosen) else chosen["id"].take(pa.array(kept))
         lots.posted.append(Posted(messages, ids, times(chosen)[kept], rows[kept]))
         if rejected:
-            wrong = split.rows_at([r.row for r in rejected])
+            wrong = kinds.rows_at([r.row for r in rejected])
             for row, (number, reason) in zip(wrong, rejected, strict=True):
                 lots.bad.append((int(rows[number]), refused(row, reason)))
 

@@ -19,7 +19,7 @@ from nearcast.records import read_message
 from nearcast.spark.edge import Refused, floats, place_names, refused, times
 from nearcast.spark.ranks.ids import id_array
 from nearcast.spark.ranks.plan import RankSettings
-from nearcast.spark.split import Split, split_rows
+from nearcast.spark.row_kinds import RowKinds, told_apart
 from nearcast.spark.storage import IdKind
 from nearcast.text import analyzer
 
@@ -72,16 +72,16 @@ class PostReader:
         return Posts.joined(posts, self._settings.message_ids), bad
 
     def _read(self, batch: pa.RecordBatch) -> tuple[Posts, list[Refused]]:
-        split = split_rows(batch)
-        lots = [self._fast(split)] * bool(len(split.numbers)) + [self._slow(split)] * bool(split.odd)
+        kinds = told_apart(batch)
+        lots = [self._fast(kinds)] * bool(len(kinds.numbers)) + [self._slow(kinds)] * bool(kinds.odd)
         posts = Posts.joined([lot.posts for lot in lots], self._settings.message_ids)
         if len(lots) > 1:
             posts = posts.take(np.argsort(np.concatenate([lot.numbers for lot in lots])))
         bad = {number: row for lot in lots for number, row in lot.bad.items()}
         return posts, [bad[number] for number in sorted(bad)]
 
-    def _fast(self, split: Split) -> _Lot:
-        rows = split.ordinary
+    def _fast(self, kinds: RowKinds) -> _Lot:
+        rows = kinds.ordinary
         places = np.stack([floats(rows[name]) for name in place_names(rows)], axis=1)
         ts = times(rows)
         ts[ts == -np.inf] = np.nan
@@ -92,15 +92,15 @@ class PostReader:
             timed = ~np.isnan(columns.ts)
             reasons |= dict.fromkeys(kept[~timed].tolist(), NO_TIME)
             posts, kept = posts.take(np.flatnonzero(timed)), kept[timed]
-        wrong = split.rows_at(list(reasons)) if reasons else ()
-        bad = {int(split.numbers[at]): refused(row, why) for row, (at, why) in zip(wrong, reasons.items(), strict=True)}
-        return _Lot(posts, split.numbers[kept], bad)
+        wrong = kinds.rows_at(list(reasons)) if reasons else ()
+        bad = {int(kinds.numbers[at]): refused(row, why) for row, (at, why) in zip(wrong, reasons.items(), strict=True)}
+        return _Lot(posts, kinds.numbers[kept], bad)
 
-    def _slow(self, split: Split) -> _Lot:
+    def _slow(self, kinds: RowKinds) -> _Lot:
         messages: list[Message] = []
         numbers: list[int] = []
         bad: dict[int, Refused] = {}
-        for number, row in split.odd:
+        for number, row in kinds.odd:
             try:
                 if row.record is None:
                     raise RowError(row.reason)

@@ -1,4 +1,4 @@
-"""Rows of an Arrow batch, in two lots: those that kernels can read, and those that `records` must judge."""
+"""Rows of an Arrow batch, told apart: those that kernels can read, and those that `records` must judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearcast.spark.edge import is_raw, ordinary_rows, rows_of
 from nearcast.spark.lines import is_plain, plain_columns
 
 
-class Split(NamedTuple):
+class RowKinds(NamedTuple):
     """Rows of messages. Blank lines are none."""
 
     ordinary: pa.RecordBatch
@@ -24,19 +24,19 @@ class Split(NamedTuple):
     odd: Sequence[tuple[int, Row]]  # where each stood, and the row
 
 
-def split_rows(batch: pa.RecordBatch) -> Split:
+def told_apart(batch: pa.RecordBatch) -> RowKinds:
     return _of_lines(batch) if is_raw(batch.schema.names) else _of_columns(batch)
 
 
-def _of_columns(batch: pa.RecordBatch) -> Split:
+def _of_columns(batch: pa.RecordBatch) -> RowKinds:
     is_ordinary = ordinary_rows(batch)
     numbers, others = np.flatnonzero(is_ordinary), np.flatnonzero(~is_ordinary)
     chosen = batch if not len(others) else batch.take(pa.array(numbers))
     odd = rows_of(batch.take(pa.array(others)), MESSAGES) if len(others) else ()
-    return Split(chosen, numbers, partial(_rows_at, chosen), [(int(others[number]), row) for number, row in odd])
+    return RowKinds(chosen, numbers, partial(_rows_at, chosen), [(int(others[number]), row) for number, row in odd])
 
 
-def _of_lines(batch: pa.RecordBatch) -> Split:
+def _of_lines(batch: pa.RecordBatch) -> RowKinds:
     """JSON is parsed line by line; of ordinary records the texts go to the encoder together."""
     plain: list[tuple[int, Row]] = []
     odd: list[tuple[int, Row]] = []
@@ -44,7 +44,7 @@ def _of_lines(batch: pa.RecordBatch) -> Split:
         (plain if row.record is not None and is_plain(row.record) else odd).append((number, row))
     numbers = np.array([number for number, _ in plain], np.intp)
     columns = plain_columns([row.record or {} for _, row in plain])
-    return Split(columns, numbers, lambda at: [plain[i][1] for i in at], odd)
+    return RowKinds(columns, numbers, lambda at: [plain[i][1] for i in at], odd)
 
 
 def _rows_at(batch: pa.RecordBatch, numbers: Sequence[int]) -> Iterator[Row]:
